@@ -1,0 +1,88 @@
+"""What a loop and its searcher say to each other.
+
+A loop is a generator. It yields a tuple of requests that do not depend on each other and is sent a tuple with one answer for each;
+it returns an `Outcome`. It never calls a model: a dictionary answers it in a test, Serve replicas answer it in a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Rerank(NamedTuple):
+    """Order these documents for the query. Answer: the same rows, best first, or None when the reranker failed."""
+
+    docs: list[int]
+
+
+class Navigate(NamedTuple):
+    """Score these groups for the query. Answer: one float per group, NaN where the navigator failed."""
+
+    groups: list[int]
+
+
+Request = Rerank | Navigate
+Requests = tuple[Request, ...]
+Answer = Sequence[int] | Sequence[float] | None
+Loop = Generator[Requests, tuple[Answer, ...], "Outcome"]
+
+
+class CorpusGraph(Protocol):
+    """The corpus graph and its groups. Arrays may be memory-mapped and are only read."""
+
+    @property
+    def neighbours(self) -> NDArray[np.int32]:
+        """[N, k] rows, nearest first, -1 where a document has fewer: N_k(G, d)."""
+
+    @property
+    def group_of(self) -> NDArray[np.int32]:
+        """[N] group of each document: Omega(d)."""
+
+    def members(self, group: int) -> NDArray[np.int32]:
+        """Rows of a group's documents, ascending: C_m."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """R_0, the first stage's ranking of one query, best first, and the score it would give to any other document.
+
+    `score` is None where the first stage can only rank what it found (a run that was brought in).
+    """
+
+    docs: list[int]
+    score: Callable[[list[int]], Sequence[float]] | None = None
+
+
+@dataclass
+class Iteration:
+    """One turn of a loop, as the trace keeps it. Documents are rows; the lists of a pair have the same length."""
+
+    window: list[int]
+    ranked: list[int] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    votes: list[int] = field(default_factory=list)
+    navigated: list[int] = field(default_factory=list)
+    navigated_scores: list[float] = field(default_factory=list)
+    navigated_from_pool: int = 0
+    reused_scores: int = 0
+    eligible: list[int] = field(default_factory=list)
+    eligible_scores: list[float] = field(default_factory=list)
+    explore: bool = False
+    added: list[int] = field(default_factory=list)
+    added_from: list[int] = field(default_factory=list)
+    rerank_failed: bool = False
+
+    POOL = -1  # in added_from: the document came from the pool and not from a group
+
+
+@dataclass
+class Outcome:
+    """A loop's answer: every observed document, best first, and how it came to be."""
+
+    ranking: list[int]
+    iterations: list[Iteration]

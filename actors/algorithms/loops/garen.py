@@ -1,0 +1,136 @@
+"""GAREN (section 4.2, Algorithm 1, Appendix E): rerank the window, let the navigator say which groups to expand, add their documents.
+
+Where the paper is silent the rule stands beside the line that settles it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from actors.algorithms.loops.dialogue import Answer, CorpusGraph, Iteration, Loop, Navigate, Outcome, Pool, Rerank, Requests
+from actors.algorithms.loops.unobserved import Unobserved
+from actors.algorithms.propagation import propagate
+
+
+def garen(
+    pool: Pool,
+    graph: CorpusGraph,
+    excluded: Iterable[int],
+    *,
+    w: int,
+    h: int,
+    budget: int,
+    K_g: int,
+    tau_switch: int,
+    eligible: str,
+    p: float,
+    alpha: float,
+) -> Loop:
+    """Find evidence for one query.
+
+    w, h: window and keep size. budget: distinct documents shown to the reranker. K_g: groups newly scored per iteration.
+    tau_switch: explore up to this iteration (counted from 1), exploit after it. eligible: "candidates" (this iteration's) or
+    "all_scored". p, alpha: propagation, Eq. 8 and 9.
+    """
+    unobserved = Unobserved(graph, pool, excluded)
+    S: dict[int, float] = {}  # navigator scores of this query, kept over its iterations
+    fallen: list[int] = []  # documents that left the window, latest first
+    iterations: list[Iteration] = []
+    W = unobserved.pool[: min(w, budget)]
+    unobserved.observe(W)
+    ranked: list[int] = []
+
+    while W:
+        turn = Iteration(window=W)
+        iterations.append(turn)
+        if len(unobserved.observed) >= budget:  # the last rerank: nothing is left to navigate for
+            ranked = _ranked(turn, (yield (Rerank(W),))[0])
+            break
+        new_groups = _groups_to_score(turn, unobserved, S, K_g)
+        requests: Requests = (Rerank(W), Navigate(new_groups)) if new_groups else (Rerank(W),)
+        answers = yield requests
+        ranked = _ranked(turn, answers[0])
+        if new_groups:
+            _keep_scores(turn, S, answers[1])
+
+        turn.explore = len(iterations) <= tau_switch
+        groups = _eligible(turn, unobserved, S, eligible)
+        X = _expand(turn, unobserved, groups, min(w - h, budget - len(unobserved.observed)))
+        if not X:
+            break
+        unobserved.observe(X)
+        W, fallen = ranked[:h] + X, ranked[h:] + fallen  # Eq. 7
+
+    return Outcome(propagate(ranked + fallen, graph.group_of, p, alpha), iterations)
+
+
+def _ranked(turn: Iteration, answer: Answer) -> list[int]:
+    turn.rerank_failed = answer is None  # the window's order stands then
+    turn.ranked = turn.window if answer is None else [int(doc) for doc in answer]
+    return turn.ranked
+
+
+def _groups_to_score(turn: Iteration, unobserved: Unobserved, S: dict[int, float], K_g: int) -> list[int]:
+    """At most K_g groups without a score: the candidates with most votes first; when they are too few, groups from the pool."""
+    votes = unobserved.votes(turn.window)
+    turn.candidates = sorted(votes, key=lambda g: (-votes[g], g))
+    turn.votes = [votes[g] for g in turn.candidates]
+    turn.reused_scores = sum(g in S for g in votes)
+    new = sorted((g for g in votes if g not in S), key=lambda g: (-votes[g], unobserved.best_pool_rank(g), g))[:K_g]
+    if len(new) < K_g:  # observed documents are walked too: their groups may hold more (Appendix E)
+        found = len(new)
+        for group in dict.fromkeys(unobserved.pool_groups):
+            if len(new) == K_g:
+                break
+            if group not in votes and group not in S and unobserved.has(group):
+                new.append(group)
+        turn.navigated_from_pool = len(new) - found
+    turn.navigated = new
+    return new
+
+
+def _keep_scores(turn: Iteration, S: dict[int, float], scores: Answer) -> None:
+    turn.navigated_scores = [math.nan] * len(turn.navigated) if scores is None else [float(s) for s in scores]
+    S.update((g, s) for g, s in zip(turn.navigated, turn.navigated_scores, strict=True) if not math.isnan(s))
+
+
+def _eligible(turn: Iteration, unobserved: Unobserved, S: dict[int, float], eligible: str) -> list[int]:
+    """The groups that may be expanded, best first: those of this iteration that have a score, or all that have one."""
+    groups = [g for g in S if unobserved.has(g)] if eligible == "all_scored" else {*turn.candidates, *turn.navigated} & S.keys()
+    turn.eligible = sorted(groups, key=lambda g: (-S[g], g))
+    turn.eligible_scores = [S[g] for g in turn.eligible]
+    return turn.eligible
+
+
+def _expand(turn: Iteration, unobserved: Unobserved, groups: Sequence[int], count: int) -> list[int]:
+    """X_t: `count` new documents, explored or exploited from the groups; the pool's next ones when the groups run out."""
+    order = _explore(unobserved, groups) if turn.explore else _exploit(unobserved, groups)
+    while len(turn.added) < count and (found := next(order, None)):
+        turn.added_from.append(found[0])
+        turn.added.append(found[1])
+    taken = set(turn.added)
+    while len(turn.added) < count and (doc := unobserved.next_of_pool()) is not None:
+        if doc not in taken:
+            turn.added_from.append(Iteration.POOL)
+            turn.added.append(doc)
+    return turn.added
+
+
+def _explore(unobserved: Unobserved, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """One document of each group in turn, round after round."""
+    live = list(groups)
+    while live:
+        for group in list(live):
+            doc = unobserved.next_of_group(group)
+            if doc is None:
+                live.remove(group)
+            else:
+                yield group, doc
+
+
+def _exploit(unobserved: Unobserved, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """All documents of the best group, then of the next."""
+    for group in groups:
+        while (doc := unobserved.next_of_group(group)) is not None:
+            yield group, doc

@@ -1,0 +1,77 @@
+"""What one query has not seen yet: the documents that a loop may still add, by group and by pool."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from actors.algorithms.loops.dialogue import CorpusGraph, Pool
+
+
+class Unobserved:
+    """The unobserved documents of one query. Excluded documents do not exist: not as neighbours, not as members, not in the pool.
+
+    Everything is kept by group and only for groups that were touched, so that its cost does not depend on N.
+    """
+
+    def __init__(self, graph: CorpusGraph, pool: Pool, excluded: Iterable[int]) -> None:
+        self.graph = graph
+        self.excluded = frozenset(excluded)
+        self.pool = [doc for doc in pool.docs if doc not in self.excluded]
+        self.pool_groups: list[int] = graph.group_of[self.pool].tolist() if self.pool else []
+        self.observed: dict[int, None] = {}  # in the order of observation
+        self._score = pool.score
+        self._rank = {doc: rank for rank, doc in enumerate(self.pool)}
+        self._gone = Counter(graph.group_of[list(self.excluded)].tolist()) if self.excluded else Counter[int]()
+        self._pool_of_group: dict[int, list[int]] = {}
+        for doc, group in zip(self.pool, self.pool_groups, strict=True):
+            self._pool_of_group.setdefault(group, []).append(doc)
+        self._next_in_pool = 0
+        self._queue: dict[int, Iterator[int]] = {}
+
+    def observe(self, docs: Sequence[int]) -> None:
+        """Take documents out of the unobserved: they are in a window now."""
+        self._gone.update(self.graph.group_of[list(docs)].tolist())
+        self.observed.update(dict.fromkeys(docs))
+
+    def votes(self, window: Sequence[int]) -> dict[int, int]:
+        """Groups of the window's neighbours that still have an unobserved member (Eq. 5), with how many of the window's documents
+        have a neighbour in the group (Eq. 11)."""
+        near = self.graph.neighbours[list(window)]
+        groups = self.graph.group_of[near]  # a -1 reads some document's group here and is dropped below
+        votes: Counter[int] = Counter()
+        for docs, their_groups in zip(near.tolist(), groups.tolist(), strict=True):
+            votes.update({g for d, g in zip(docs, their_groups, strict=True) if d >= 0 and d not in self.excluded})
+        return {group: count for group, count in votes.items() if self.has(group)}
+
+    def has(self, group: int) -> bool:
+        """Whether the group still has an unobserved member."""
+        return len(self.graph.members(group)) > self._gone[group]
+
+    def best_pool_rank(self, group: int) -> float:
+        """The best pool rank among the group's unobserved members; infinite when the pool holds none."""
+        return next((self._rank[d] for d in self._pool_of_group.get(group, ()) if d not in self.observed), math.inf)
+
+    def next_of_group(self, group: int) -> int | None:
+        """The group's next unobserved member: by pool rank, then by first-stage score where there is one, then by row."""
+        if group not in self._queue:
+            self._queue[group] = self._members_in_order(group)
+        return next((doc for doc in self._queue[group] if doc not in self.observed), None)
+
+    def next_of_pool(self) -> int | None:
+        """The pool's next unobserved document."""
+        while self._next_in_pool < len(self.pool):
+            doc = self.pool[self._next_in_pool]
+            self._next_in_pool += 1
+            if doc not in self.observed:
+                return doc
+        return None
+
+    def _members_in_order(self, group: int) -> Iterator[int]:
+        yield from self._pool_of_group.get(group, ())
+        rest = [d for d in self.graph.members(group).tolist() if d not in self._rank and d not in self.excluded]
+        if self._score is not None and len(rest) > 1:
+            scores = self._score(rest)
+            rest = [rest[i] for i in sorted(range(len(rest)), key=lambda i: (-scores[i], rest[i]))]
+        yield from rest
