@@ -10,12 +10,17 @@ Field metadata: `help` one line for `--help`; `minimum`, `maximum`, `choices` wh
 
 from __future__ import annotations
 
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 
-def value(help: str, *, minimum: float | None = None, maximum: float | None = None, choices: tuple[str, ...] = (),
-          identity: bool = True) -> Any:
+def value(
+    help: str, *, minimum: float | None = None, maximum: float | None = None, choices: tuple[str, ...] = (), identity: bool = True
+) -> Any:
     return field(metadata={"help": help, "minimum": minimum, "maximum": maximum, "choices": choices, "identity": identity})
 
 
@@ -25,7 +30,9 @@ ON_BAD = ("stop", "skip")
 @dataclass
 class Artifacts:
     root: str = value("absolute folder that holds every artifact; shared by all nodes of a cluster", identity=False)
-    collections: str = value("folder in which the named BEIR collections lie (corpus=scifact reads <collections>/scifact)", identity=False)
+    collections: str = value(
+        "folder in which the named BEIR collections lie (corpus=scifact reads <collections>/scifact)", identity=False
+    )
 
 
 # --- corpus: what is searched -----------------------------------------------------------------------------------------
@@ -93,14 +100,264 @@ class Folder:
 
 @dataclass
 class Queries:
-    reader: str = value("python_docs: its own questions; beir: a BEIR folder; jsonl, table or parquet: one file of queries; "
-                        "none: the corpus has no queries of its own",
-                        choices=("python_docs", "beir", "jsonl", "table", "parquet", "none"))
+    reader: str = value(
+        "python_docs: its own questions; beir: a BEIR folder; jsonl, table or parquet: one file of queries; "
+        "none: the corpus has no queries of its own",
+        choices=("python_docs", "beir", "jsonl", "table", "parquet", "none"),
+    )
     path: str = value("the BEIR folder, or the file of queries; empty for python_docs", identity=False)
-    qrels: str = value("TSV of query-id, corpus-id, score with a header line; empty: <path>/qrels/<split>.tsv for BEIR, else no qrels",
-                       identity=False)
+    qrels: str = value(
+        "TSV of query-id, corpus-id, score with a header line; empty: <path>/qrels/<split>.tsv for BEIR, else no qrels",
+        identity=False,
+    )
     split: str = value("which qrels of a BEIR folder")
     id: str = value("key or column that holds the query's id (jsonl, table, parquet)")
     text: str = value("key or column that holds the query's text (jsonl, table, parquet)")
     limit: int = value("use only the first so many judged queries; 0: all", minimum=0)
     on_bad: str = value("what to do with a refused record", choices=ON_BAD)
+
+
+# --- offline stages ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Embeddings:
+    engine: str = value("how the model is called", choices=("onnx",))
+    model: str = value(
+        "minilm: the packaged all-MiniLM-L6-v2; else the absolute path of an ONNX or sentence-transformers folder", identity=False
+    )
+    sha256: str = value("digest that the model file must have; empty: not checked", identity=False)
+    quantise: bool = value("re-quantise a weight-only int8 graph to dynamic int8, once")
+    pooling: str = value("how token vectors become one; empty: as the model's folder says", choices=("", "mean", "cls", "last"))
+    max_tokens: int = value("longer texts are cut to this many tokens", minimum=8, maximum=32768)
+    query_prefix: str = value("written before every query")
+    document_prefix: str = value("written before every document")
+
+
+@dataclass
+class Graph:
+    method: str = value("exact: every pair is compared", choices=("exact",))
+    k: int = value("neighbours per document", minimum=1, maximum=1024)
+
+
+@dataclass
+class Leiden:
+    method: str = value("leiden", choices=("leiden",))
+    max_size: int = value("groups larger than this are partitioned again", minimum=2)
+    resolution: float = value("gamma of the modularity", minimum=0.0)
+    randomness: float = value("theta of Leiden's refinement", minimum=0.0)
+    iterations: int = value("passes of Leiden over one graph", minimum=1)
+    seed: int = value("seed of the partition", minimum=0)
+
+
+@dataclass
+class Lexicon:
+    k1: float = value("BM25's saturation of term frequency", minimum=0.0)
+    b: float = value("BM25's length normalisation", minimum=0.0, maximum=1.0)
+    stemmer: str = value("Snowball stemmer", choices=("english", "none"))
+    stop_words: str = value("words that are left out", choices=("english", "none"))
+
+
+@dataclass
+class ExtractiveSummaries:
+    method: str = value("extractive: sentences and words of the group's own documents", choices=("extractive",))
+    concept_words: int = value("words of a concept at most", minimum=1, maximum=10)
+    min_sentences: int = value("sentences of a summary at least, where the group has as many", minimum=1)
+    max_sentences: int = value("sentences of a summary at most", minimum=1, maximum=50)
+    sentence_characters: int = value("longer sentences are cut at a word", minimum=20)
+    documents: int = value("documents of a group that are read at most", minimum=1)
+    document_characters: int = value("characters of a document that are read at most", minimum=1)
+    duplicate_similarity: float = value("documents at least this similar count as one", minimum=0.0, maximum=1.0)
+    relevance: float = value("share of centrality, against diversity, in the choice of documents", minimum=0.0, maximum=1.0)
+
+
+# --- answering a query ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Bm25FirstStage:
+    method: str = value("bm25", choices=("bm25",))
+    depth: int = value("documents in the pool at most", minimum=1)
+    weighting: str = value(
+        "plain, or bm25: the query's terms are weighed by BM25 as well (BRIGHT's variant)", choices=("plain", "bm25")
+    )
+
+
+@dataclass
+class GarenLoop:
+    method: str = value("garen", choices=("garen",))
+    w: int = value("window: documents in one reranker call", minimum=1)
+    h: int = value("keep size: documents of a ranked window that stay in the next", minimum=0)
+    budget: int = value("distinct documents shown to the reranker", minimum=1)
+    K_g: int = value("groups newly scored by the navigator in one iteration", minimum=1)
+    tau_switch: int = value("explore up to this iteration, exploit after it", minimum=0)
+    eligible: str = value("which scored groups may be expanded", choices=("candidates", "all_scored"))
+    p: float = value("decay of a rank's weight in the propagation", minimum=0.0, maximum=1.0)
+    alpha: float = value("weight of a group's evidence in the propagation; 0: none", minimum=0.0)
+
+
+@dataclass
+class RetrieveAndRerankLoop:
+    method: str = value("retrieve_and_rerank", choices=("retrieve_and_rerank",))
+    w: int = value("window: documents in one reranker call", minimum=1)
+    h: int = value("keep size: documents that two windows share", minimum=0)
+    budget: int = value("distinct documents shown to the reranker", minimum=1)
+
+
+@dataclass
+class Bm25Loop:
+    method: str = value("bm25: the pool as it is", choices=("bm25",))
+    budget: int = value("documents in the answer", minimum=1)
+
+
+@dataclass
+class EmbeddingReranker:
+    judge: str = value("embedding: similarity of the query's vector with the document's", choices=("embedding",))
+    lexical_weight: float = value(
+        "share of the BM25 score, normalised within the window, in a document's score", minimum=0.0, maximum=1.0
+    )
+
+
+@dataclass
+class EmbeddingNavigator:
+    judge: str = value("embedding: similarity of the query's vector with the summary's", choices=("embedding",))
+
+
+@dataclass
+class TableJudge:
+    judge: str = value("table: scores that were brought in", choices=("table",))
+    path: str = value(
+        "TSV or Parquet file of query_id, id, score; id = doc_id for a reranker, group number for a navigator", identity=False
+    )
+    missing: float = value("score of what is not in the table (counted)")
+
+
+@dataclass
+class Metrics:
+    measures: list[str] = value("pytrec_eval measures, for example ndcg_cut_10")
+
+
+# --- the cluster: speed only ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class ActorPool:
+    actors: int = value("actors of the pool", minimum=1)
+    num_cpus: float = value("logical CPUs of each", minimum=0.0)
+    num_gpus: float = value("GPUs of each", minimum=0.0)
+    part_rows: int = value("rows that are done, written and resumed together", minimum=1)
+
+
+@dataclass
+class Tasks:
+    num_cpus: float = value("logical CPUs of each task", minimum=0.0)
+    block_rows: int = value("rows of one task", minimum=1)
+
+
+@dataclass
+class Searchers:
+    actors: int = value("searcher actors", minimum=1)
+    num_cpus: float = value("logical CPUs of each", minimum=0.0)
+    queries_in_flight: int = value("queries that one searcher works on at once", minimum=1)
+
+
+@dataclass
+class Replicas:
+    replicas: int = value("Serve replicas of the role", minimum=1)
+    num_cpus: float = value("logical CPUs of each", minimum=0.0)
+    num_gpus: float = value("GPUs of each", minimum=0.0)
+    batch_size: int = value("requests of waiting queries that may share one call", minimum=1)
+    calls_in_flight: int = value("calls that one searcher has under way for the role", minimum=1)
+
+
+@dataclass
+class Cluster:
+    address: str = value("local: start Ray here; auto or host:port: join a running cluster")
+    num_cpus: int = value("logical CPUs of a local Ray; 0: those of the machine", minimum=0)
+    object_store_mb: int = value("object store of a local Ray in MiB; 0: Ray's own choice", minimum=0)
+    in_process: bool = value("answer judges that need no model server inside the searcher, without Serve")
+    embedder: ActorPool = value("pool that embeds documents")
+    knn: Tasks = value("tasks that build the graph")
+    partition_cpus: float = value("logical CPUs of each task that partitions", minimum=0.0)
+    summarizer: ActorPool = value("pool that summarises groups; part_rows counts groups")
+    searchers: Searchers = value("pool that answers queries")
+    reranker: Replicas = value("the reranker's deployment")
+    navigator: Replicas = value("the navigator's deployment")
+
+
+Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
+Loop = GarenLoop | RetrieveAndRerankLoop | Bm25Loop
+Reranker = EmbeddingReranker | TableJudge
+Navigator = EmbeddingNavigator | TableJudge
+
+
+@dataclass
+class Answering:
+    """How a query is answered over an index."""
+
+    first_stage: Bm25FirstStage
+    loop: Loop
+    reranker: Reranker
+    navigator: Navigator
+
+
+@dataclass
+class Settings:
+    """One composed configuration, checked: one attribute per node of `conf/config.yaml`."""
+
+    artifacts: Artifacts
+    corpus: Corpus
+    queries: Queries
+    embeddings: Embeddings
+    graph: Graph
+    groups: Leiden
+    lexicon: Lexicon
+    summaries: ExtractiveSummaries
+    first_stage: Bm25FirstStage
+    loop: Loop
+    reranker: Reranker
+    navigator: Navigator
+    metrics: Metrics
+    cluster: Cluster
+    seed: int
+    plan: bool
+    ask: str
+    query_id: str
+
+    @property
+    def answering(self) -> Answering:
+        """The nodes that say how a query is answered."""
+        return Answering(self.first_stage, self.loop, self.reranker, self.navigator)
+
+
+def choose(union: types.UnionType, node: Mapping[str, Any]) -> type | None:
+    """The dataclass of a union that the node's own key names, for example `reader: beir`; None when it names none of them."""
+    return next((cls for cls in typing.get_args(union) if node.get(_chooser(cls).name) in _chooser(cls).metadata["choices"]), None)
+
+
+def revive(union: types.UnionType, node: Mapping[str, Any]) -> Any:
+    """A node that was written down as a mapping, as its dataclass again."""
+    cls = choose(union, node)
+    if cls is None:
+        raise ValueError(f"{dict(node)}: no node of the configuration looks like this. Build the artifact again.")
+    return cls(**node)
+
+
+def chooser(union: types.UnionType) -> tuple[str, list[str]]:
+    """The key that tells a union's dataclasses apart, and the values it may have."""
+    names = [choice for cls in typing.get_args(union) for choice in _chooser(cls).metadata["choices"]]
+    return _chooser(typing.get_args(union)[0]).name, names
+
+
+def _chooser(cls: type) -> dataclasses.Field[Any]:
+    return next(f for f in dataclasses.fields(cls) if f.name in ("reader", "method", "judge"))
+
+
+def identity(node: Any) -> dict[str, Any]:
+    """The values of a node that say *what*: they enter the identity of the artifacts made with it."""
+    return {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if f.metadata["identity"]}
+
+
+def places(node: Any) -> dict[str, Any]:
+    """The values of a node that say *where*."""
+    return {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if not f.metadata["identity"]}

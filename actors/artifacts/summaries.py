@@ -1,0 +1,105 @@
+"""A concept and a summary per group, with its vector; made in parts of groups that resume.
+
+Files: `summaries.parquet` (group int32, concept, summary, documents list<int64>: the rows that were shown, outcome),
+`summary_vectors.f16.npy` [M, d] float16, L2-normalised.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, save_block, write_bytes
+
+VECTORS = "summary_vectors.f16.npy"
+TABLE = "summaries.parquet"
+SCHEMA = pa.schema(
+    [
+        ("group", pa.int32()),
+        ("concept", pa.string()),
+        ("summary", pa.string()),
+        ("documents", pa.list_(pa.int64())),
+        ("outcome", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the navigator and a person read of a group. outcome: how it came to be, for example "extractive"."""
+
+    group: int
+    concept: str
+    summary: str
+    documents: tuple[int, ...]
+    outcome: str
+
+    @property
+    def text(self) -> str:
+        """What is embedded and what a navigator is shown."""
+        return f"{self.concept}\n{self.summary}"
+
+
+def write_part(folder: Path, summaries: list[Summary], vectors: NDArray[np.float32]) -> None:
+    """Keep the summaries of consecutive groups. The vectors come last: they mark the part as done."""
+    (folder / "parts").mkdir(exist_ok=True)
+    first = summaries[0].group
+    sink = pa.BufferOutputStream()
+    pq.write_table(_table(summaries), sink)
+    write_bytes(folder / "parts" / f"summaries@{first:012d}.parquet", sink.getvalue().to_pybytes())
+    save_block(folder / "parts", "vectors", first, vectors.astype(np.float16))
+
+
+def missing_parts(folder: Path, groups: int, step: int) -> list[tuple[int, int]]:
+    """The spans of at most `step` groups that are not on disk yet."""
+    return [] if (folder / TABLE).exists() else missing_spans(folder / "parts", "vectors", groups, step)
+
+
+def join(folder: Path, groups: int) -> dict[str, int]:
+    """Make one table and one array of all parts and remove them. Returns how many summaries had each outcome."""
+    parts = folder / "parts"
+    if not (folder / TABLE).exists():
+        blocks = blocks_of(parts, "vectors")
+        dimension = int(np.load(next(iter(blocks.values())), mmap_mode="r").shape[1]) if blocks else 0
+        join_blocks(parts, "vectors", folder / VECTORS, (groups, dimension), "<f2")
+        tables = [pq.read_table(parts / f"summaries@{first:012d}.parquet") for first in blocks]
+        beside = folder / (TABLE + ".new")
+        pq.write_table(pa.concat_tables(tables).combine_chunks() if tables else _table([]), beside)
+        beside.replace(folder / TABLE)
+    shutil.rmtree(parts, ignore_errors=True)
+    return dict(Counter(pq.read_table(folder / TABLE, columns=["outcome"]).column(0).to_pylist()))
+
+
+def _table(summaries: list[Summary]) -> pa.Table:
+    columns = [[s.group for s in summaries], [s.concept for s in summaries], [s.summary for s in summaries],
+               [list(s.documents) for s in summaries], [s.outcome for s in summaries]]  # fmt: skip
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+class Summaries:
+    """Summaries on disk, by group."""
+
+    def __init__(self, folder: Path) -> None:
+        self._table = pq.read_table(folder / TABLE, memory_map=True)
+        self.vectors: NDArray[np.float16] = np.load(folder / VECTORS, mmap_mode="r")
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __getitem__(self, group: int) -> Summary:
+        if not 0 <= group < len(self):
+            raise IndexError(f"group {group}: expected 0 to {len(self) - 1}")
+        line = {name: self._table.column(name)[group].as_py() for name in self._table.column_names}
+        return Summary(line["group"], line["concept"], line["summary"], tuple(line["documents"]), line["outcome"])
+
+
+def open_summaries(folder: Path) -> Summaries:
+    """Open a finished summaries artifact."""
+    return Summaries(folder)

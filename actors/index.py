@@ -1,0 +1,141 @@
+"""An index: everything that answers a query, opened from one folder, memory-mapped, without Ray.
+
+from actors.index import Index
+for hit in Index.open("/path/to/index-0123456789ab").search("my nested list changes when I change its copy"):
+    print(hit.rank, hit.doc_id, hit.concept)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from actors.algorithms import bm25
+from actors.algorithms.loops.dialogue import Pool
+from actors.artifacts.corpus import Corpus, open_corpus
+from actors.artifacts.embeddings import open_vectors
+from actors.artifacts.graph import Graph, open_graph
+from actors.artifacts.groups import Groups, open_groups
+from actors.artifacts.lexicon import Lexicon, open_lexicon
+from actors.artifacts.store import open_manifest
+from actors.artifacts.summaries import Summaries, open_summaries
+from conf import schema
+
+OPEN_INDEXES = 8  # a replica that serves more than this reopens the oldest; opening maps files and reads next to nothing
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One document of an answer. group and concept: where it belongs; source: "pool", or the group that brought it in."""
+
+    rank: int
+    doc_id: str
+    text: str
+    group: int
+    concept: str
+    source: str
+
+
+class Index:
+    """The artifacts of one corpus and how they answer. Arrays are opened when first used; what is not used costs nothing."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.embeddings = schema.Embeddings(**manifest["config"]["embeddings"], **manifest["aside"]["embeddings"])
+        node = manifest["aside"]["answering"]
+        self.answering = schema.Answering(  # how it was meant to be searched when it was built; a job says it anew
+            schema.Bm25FirstStage(**node["first_stage"]),
+            schema.revive(schema.Loop, node["loop"]),
+            schema.revive(schema.Reranker, node["reranker"]),
+            schema.revive(schema.Navigator, node["navigator"]),
+        )
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Index:
+        """Open a finished index. Raises BadArtifact naming what is missing or damaged, and the remedy."""
+        path = Path(folder).expanduser().absolute()
+        manifest = open_manifest(path, "index")
+        for kind, name in manifest["inputs"].items():
+            open_manifest(path.parent / name, kind)
+        return cls(path, manifest)
+
+    @property
+    def models(self) -> str:
+        """The folder of prepared models, beside all corpora."""
+        return str(self.folder.parent.parent / "models")
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        return open_corpus(self._input("corpus"))
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float16]:
+        """[N, d] document vectors."""
+        return open_vectors(self._input("embeddings"))
+
+    @cached_property
+    def graph(self) -> Graph:
+        return open_graph(self._input("graph"))
+
+    @cached_property
+    def groups(self) -> Groups:
+        return open_groups(self._input("groups"))
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        return open_lexicon(self._input("lexicon"))
+
+    @cached_property
+    def summaries(self) -> Summaries:
+        return open_summaries(self._input("summaries"))
+
+    @property
+    def neighbours(self) -> NDArray[np.int32]:
+        """N_k(G, d) of every document, as a loop reads it."""
+        return self.graph.neighbours
+
+    @property
+    def group_of(self) -> NDArray[np.int32]:
+        """Omega(d) of every document, as a loop reads it."""
+        return self.groups.group_of
+
+    def members(self, group: int) -> NDArray[np.int32]:
+        """C_m of a group, as a loop reads it."""
+        return self.groups.members(group)
+
+    def pool(self, query: str, excluded: Sequence[int], first_stage: schema.Bm25FirstStage) -> Pool:
+        """The first stage's ranking of the corpus, with a score for any other document on demand."""
+        terms, weighting = self._analyzer.terms(query), first_stage.weighting
+        rows, _ = bm25.retrieve(self.lexicon, terms, first_stage.depth, excluded, weighting=weighting)
+        return Pool(rows.tolist(), lambda docs: bm25.score(self.lexicon, terms, docs, weighting=weighting).tolist())
+
+    def lexical_scores(self, query: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        """BM25 of these documents, float32, in their order."""
+        return bm25.score(self.lexicon, self._analyzer.terms(query), rows)
+
+    def search(self, text: str, top: int = 10, answering: schema.Answering | None = None) -> list[Hit]:
+        """Answer one query in this process. answering: another loop or other judges than the index was built with."""
+        from actors.searcher import search_in_process  # the searcher opens indexes: it stands above this module
+
+        return search_in_process(self, answering or self.answering, text, top)
+
+    @cached_property
+    def _analyzer(self) -> bm25.Analyzer:
+        return bm25.Analyzer(self.lexicon.stemmer, self.lexicon.stop_words)
+
+    def _input(self, kind: str) -> Path:
+        return self.folder.parent / str(self.manifest["inputs"][kind])
+
+
+@functools.lru_cache(maxsize=OPEN_INDEXES)
+def open_index(folder: str) -> Index:
+    """Open an index once per process."""
+    return Index.open(folder)

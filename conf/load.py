@@ -1,0 +1,134 @@
+"""From YAML to checked dataclasses. Jobs call `load(cfg)` on their first line; nothing beyond it sees omegaconf."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_module
+from omegaconf import DictConfig, OmegaConf
+
+from conf import schema
+
+
+class BadConfig(Exception):
+    """A configuration that cannot be used. The message names the key, its value, what was expected, and what to do."""
+
+    def __init__(self, key: str, value: object, expected: str, remedy: str) -> None:
+        super().__init__(f"{key}={value!r}: expected {expected}. {remedy}")
+
+
+def register_resolvers() -> None:
+    """The two words that our YAML files use beside omegaconf's own."""
+    OmegaConf.register_new_resolver("stem", lambda path: Path(path).name.split(".")[0], replace=True)
+    own = ("beir", "python_docs")  # readers whose corpus brings queries with it
+    OmegaConf.register_new_resolver("own_queries", lambda reader: reader if reader in own else "none", replace=True)
+
+
+def compose(overrides: Sequence[str] = ()) -> schema.Settings:
+    """The settings that a job would get from these command-line overrides."""
+    with initialize_config_module("conf", version_base="1.3"):
+        return load(hydra_compose("config", overrides=list(overrides)))
+
+
+def load(cfg: DictConfig) -> schema.Settings:
+    """Resolve and check a composed configuration. Raises BadConfig."""
+    register_resolvers()
+    for key in sorted(OmegaConf.missing_keys(cfg)):
+        raise BadConfig(key, "???", "a value", f"Give one on the command line: {key}=...")
+    tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    assert isinstance(tree, dict)
+    tree.pop("experiment", None)
+    settings: schema.Settings = _dataclass(schema.Settings, tree, "")
+    _check_across(settings)
+    return settings
+
+
+def _dataclass(cls: type, tree: Any, key: str) -> Any:
+    if not isinstance(tree, dict):
+        raise BadConfig(key, tree, "a node with keys", f"See conf/{key.split('.')[0]}/.")
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    types_of = typing.get_type_hints(cls)
+    for name in tree:
+        if name not in fields:
+            near = difflib.get_close_matches(str(name), fields, 1)
+            hint = f"Did you mean {_join(key, near[0])}?" if near else "Remove it."
+            raise BadConfig(_join(key, str(name)), tree[name], f"one of the keys {', '.join(fields)}", hint)
+    for name in fields:
+        if name not in tree:
+            raise BadConfig(
+                _join(key, name), None, "a value", f"Give {_join(key, name)}=... or choose a file of conf/{key.split('.')[0]}/."
+            )
+    return cls(**{name: _value(types_of[name], tree[name], _join(key, name), fields[name].metadata) for name in fields})
+
+
+def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
+    if isinstance(kind, types.UnionType):
+        return _dataclass(_choose(kind, given, key), given, key)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(typing.cast(type, kind), given, key)
+    if typing.get_origin(kind) is list:
+        if not isinstance(given, list):
+            raise BadConfig(key, given, "a list", f"Write {key}=[a,b].")
+        return [_value(typing.get_args(kind)[0], item, f"{key}[{i}]", {}) for i, item in enumerate(given)]
+    if kind is float and type(given) is int:
+        given = float(given)
+    if kind is str and type(given) in (int, float) and type(given) is not bool:
+        given = str(given)  # YAML reads corpus.id=1 as a number
+    if type(given) is not kind:
+        raise BadConfig(key, given, f"a value of type {kind.__name__}", "Mend the value.")
+    _check_limits(given, key, limits)
+    return given
+
+
+def _choose(union: types.UnionType, given: Any, key: str) -> type:
+    name, known = schema.chooser(union)
+    cls = schema.choose(union, given) if isinstance(given, dict) else None
+    if cls is None:
+        found = given.get(name) if isinstance(given, dict) else given
+        raise BadConfig(
+            f"{key}.{name}", found, f"one of {', '.join(known)}", f"Choose a file of conf/{key}/, for example {key}={known[0]}."
+        )
+    return cls
+
+
+def _check_limits(given: Any, key: str, limits: Any) -> None:
+    low, high, choices = limits.get("minimum"), limits.get("maximum"), limits.get("choices")
+    if choices and given not in choices:
+        raise BadConfig(key, given, f"one of {', '.join(map(repr, choices))}", "Choose one of them.")
+    if low is not None and given < low or high is not None and given > high:
+        span = f"a value from {low}" + ("" if high is None else f" to {high}")
+        raise BadConfig(key, given, span, "Mend the value.")
+
+
+def _check_across(settings: schema.Settings) -> None:
+    """Rules that join two keys."""
+    loop = settings.loop
+    if isinstance(loop, schema.GarenLoop | schema.RetrieveAndRerankLoop) and loop.h >= loop.w:
+        raise BadConfig(
+            "loop.h", loop.h, f"less than loop.w={loop.w}", "A window that keeps all its documents never takes a new one."
+        )
+    summaries = settings.summaries
+    if summaries.min_sentences > summaries.max_sentences:
+        raise BadConfig(
+            "summaries.min_sentences",
+            summaries.min_sentences,
+            f"at most summaries.max_sentences={summaries.max_sentences}",
+            "Mend one of them.",
+        )
+    if not Path(settings.artifacts.root).is_absolute():
+        raise BadConfig(
+            "artifacts.root", settings.artifacts.root, "an absolute path", "Set it, or the environment variable GAREN_HOME."
+        )
+    if "/" in settings.corpus.name or settings.corpus.name in ("", ".", ".."):
+        raise BadConfig("corpus.name", settings.corpus.name, "a folder name", "Give corpus.name=... without slashes.")
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name

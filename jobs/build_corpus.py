@@ -1,0 +1,52 @@
+"""Read a corpus into documents in row order.
+
+Reads: the files that `corpus` names. Writes: corpus.   python -m jobs.build_corpus corpus=beir corpus.path=/data/nfcorpus
+Cost: one pass over the files in one process; memory holds one batch of documents and 16 bytes per id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from actors.artifacts import corpus as corpus_files
+from actors.artifacts.store import Address
+from actors.corpora import readers
+from actors.corpora.admission import admit
+from conf import schema
+from jobs import session
+from jobs.console import say
+
+
+def run(settings: schema.Settings) -> Address:
+    """Build the corpus artifact."""
+    size = sum(file.stat().st_size for file in readers.files(settings.corpus)) / 2**20
+    return session.build(settings, "corpus", make, needs={"disk": 5 * size})
+
+
+def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
+    counts: dict[str, Any] = ray.get(ray.remote(num_cpus=1)(read).remote(settings.corpus, folder))
+    for reason, number in counts["refused"].items():
+        say(f"  corpus: {number:,} records refused: {reason} (listed in refused.parquet)")
+    return counts
+
+
+def read(corpus: schema.Corpus, folder: Path) -> dict[str, Any]:
+    """Stream the admitted documents to disk; a task, so that the driver holds no texts."""
+    for old in folder.glob("documents-*.arrow"):
+        old.unlink()
+    admission = admit(readers.documents(corpus), corpus.on_bad)
+    counts = corpus_files.write(folder, ((d.doc_id, d.text) for d in admission))
+    corpus_files.write_refused(folder, admission.refused)
+    if not counts["documents"]:
+        raise ValueError(f"corpus {corpus.name}: no document was read. Check corpus.path and the refused records in {folder}.")
+    return {**counts, "refused": admission.counts()}
+
+
+main = session.job(run)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Embed every document.
+
+Reads: corpus. Writes: embeddings.   python -m jobs.build_embeddings corpus=scifact cluster.embedder.actors=4
+Cost: model time; resumed by parts of cluster.embedder.part_rows documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.artifacts import embeddings as vectors
+from actors.artifacts.corpus import open_corpus
+from actors.artifacts.store import Address
+from actors.embedder import EmbedPart
+from conf import schema
+from jobs import session
+from jobs.batch import map_spans
+
+
+def run(settings: schema.Settings) -> Address:
+    """Build the embeddings artifact."""
+    return session.build(settings, "embeddings", make)
+
+
+def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
+    pool = settings.cluster.embedder
+    rows = len(open_corpus(inputs["corpus"]))
+    spans = vectors.missing_parts(folder, rows, pool.part_rows)
+    worker = {
+        "corpus": str(inputs["corpus"]),
+        "draft": str(folder),
+        "model": settings.embeddings,
+        "cache": str(Path(settings.artifacts.root) / "models"),
+    }
+    map_spans(settings.cluster, pool, EmbedPart, worker, spans, ("embeddings", rows, "documents"))
+    return {"documents": rows, **vectors.join(folder, rows)}
+
+
+main = session.job(run)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Build everything that answers queries, stage after stage; what is built already is taken as it is.
+
+Reads: the files that `corpus` and `queries` name. Writes: corpus, embeddings, graph, groups, lexicon, summaries, index, queries.
+python -m jobs.build_index corpus=folder corpus.path=/home/me/notes
+Cost: that of the stages; embedding takes most of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.artifacts.store import Address
+from conf import schema
+from jobs import (
+    build_corpus,
+    build_embeddings,
+    build_graph,
+    build_groups,
+    build_lexicon,
+    build_queries,
+    build_summaries,
+    session,
+)
+from jobs.console import say
+
+
+def run(settings: schema.Settings) -> Address:
+    """Run the stages in order. Returns the index, which holds the names of what it is made of."""
+    for stage in (build_corpus, build_embeddings, build_graph, build_groups, build_lexicon, build_summaries):
+        stage.run(settings)
+        if settings.plan and not session.Addresses(settings)[stage.__name__.split("_")[-1]].built:
+            say("plan: the stages after this one are built on it")
+            break
+    else:
+        build_queries.run(settings)
+        address = session.build(settings, "index", make, ray=False)
+        say(f"index: {address.folder}")
+    return session.Addresses(settings)["index"]
+
+
+def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
+    """An index has no files of its own: its manifest names its parts."""
+    return {"documents": session.counts(session.Addresses(settings)["corpus"])["documents"]}
+
+
+main = session.job(run)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Measure a run against the relevance judgements.
+
+Reads: run, queries. Writes: metrics.   python -m jobs.score_run corpus=scifact loop=garen metrics.measures=[ndcg_cut_10,recall_100]
+Cost: seconds. Recall@100 is over the documents that the reranker observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.algorithms import evaluation
+from actors.artifacts import metrics as metric_files
+from actors.artifacts.queries import open_qrels, open_queries
+from actors.artifacts.run import open_run
+from actors.artifacts.store import Address
+from conf import schema
+from jobs import session
+from jobs.console import say, table
+
+
+def run(settings: schema.Settings) -> Address:
+    """Build the metrics artifact and show the means."""
+    address = session.build(settings, "metrics", make, ray=False)
+    if address.built:
+        mean = metric_files.open_metrics(address.folder)["mean"]
+        measures = settings.metrics.measures
+        say(table(("method", *measures), [(settings.loop.method, *(mean[m] for m in measures))]))
+        if unscored := session.counts(address)["without gold"]:
+            say(f"  {unscored:,} queries have no relevant document and were not scored")
+        say(f"metrics: {address.folder}")
+    return address
+
+
+def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
+    qrels, measures = open_qrels(inputs["queries"]), settings.metrics.measures
+    if not qrels:
+        raise ValueError(
+            "queries: they have no relevance judgements. Give them with queries.qrels=<TSV of query-id, corpus-id, score>."
+        )
+    per_query = evaluation.evaluate(qrels, open_run(inputs["run"]), measures)
+    metric_files.write(folder, evaluation.mean(per_query, measures), per_query)
+    return {"queries": len(per_query), "without gold": len(open_queries(inputs["queries"])) - len(per_query)}
+
+
+main = session.job(run)
+
+if __name__ == "__main__":
+    main()

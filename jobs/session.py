@@ -1,0 +1,205 @@
+"""How a job starts and ends: its configuration, its Ray session, its artifacts' drafts, its deployments, its errors."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from actors.artifacts.store import Address, BadArtifact, add_timings, draft, finish, open_manifest, open_timings
+from actors.corpora.records import BadInput
+from conf import schema
+from conf.load import BadConfig, compose, load, register_resolvers
+from jobs.console import duration, fail, say
+from jobs.stages import STAGES, Addresses
+
+Make = Callable[[schema.Settings, Mapping[str, Path], Path], dict[str, Any]]
+EXPECTED = (BadConfig, BadInput, BadArtifact, FileNotFoundError, ValueError)
+
+
+def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
+    """The main function of a job: composes the command line, checks it, runs, and turns a user's mistake into one clear message."""
+
+    @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
+    def composed(cfg: DictConfig) -> None:
+        with reported():
+            settings = on_this_machine(load(cfg))
+            try:
+                run(settings)
+            finally:
+                stop_ray()
+
+    def main() -> None:
+        register_resolvers()
+        with reported():
+            _explain_bad_overrides()
+        composed()
+
+    return main
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Expected errors end the job with their message and status 2; Ctrl-C with a word on how to go on; others keep their traceback."""
+    try:
+        yield
+    except EXPECTED as error:
+        if os.environ.get("GAREN_TRACEBACK"):
+            raise
+        fail(str(getattr(error, "cause", None) or error))  # Ray wraps what a task raised, with its traceback
+        sys.exit(2)
+    except KeyboardInterrupt:
+        fail("interrupted. What is finished is kept: start the same command again and it goes on from there.")
+        sys.exit(130)
+
+
+def _explain_bad_overrides() -> None:
+    """Hydra's own message for a misspelt key tells its user to append it; ours says which keys there are."""
+    overrides = [a for a in sys.argv[1:] if not a.startswith("-")]
+    if len(overrides) < len(sys.argv) - 1:
+        return  # help, multirun and the like are Hydra's own
+    try:
+        compose(overrides)
+    except (HydraException, OmegaConfBaseException) as error:
+        lines = [line for line in str(error).splitlines() if not line.startswith(("To append", "Config search", "\tprovider"))]
+        raise BadConfig("command line", " ".join(overrides), "overrides that the configuration knows", " ".join(lines)) from None
+
+
+def on_this_machine(settings: schema.Settings) -> schema.Settings:
+    """Make input paths absolute; refuse relative ones in a submitted job, which runs in a temporary copy of the working directory."""
+    for name in ("corpus", "queries", "embeddings", "reranker", "navigator"):
+        node = getattr(settings, name)
+        for key in ("path", "qrels", "model"):
+            given = getattr(node, key, "")
+            if not given or given == "minilm" or Path(given).is_absolute():
+                continue
+            if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ or "RAY_JOB_ID" in os.environ:
+                raise BadConfig(
+                    f"{name}.{key}", given, "an absolute path in a submitted job", "It runs in a copy: give the full path."
+                )
+            setattr(node, key, str(Path(given).absolute()))
+    return settings
+
+
+def build(
+    settings: schema.Settings, kind: str, make: Make, *, ray: bool = True, needs: Mapping[str, float] | None = None
+) -> Address:
+    """Build one artifact, or say that it is there. `make` gets the settings, the inputs' folders and the draft's folder, and returns counts.
+
+    needs: foreseen megabytes of "disk" and "memory".
+    """
+    addresses = Addresses(settings)
+    address = addresses[kind]
+    if address.built:
+        open_manifest(address.folder, kind)
+        say(f"{kind}: {address.name} is already built")
+        return address
+    inputs = {name: addresses[name].folder for name in STAGES[kind].inputs}
+    for name, folder in inputs.items():
+        open_manifest(folder, name, checksums=True)
+    say(f"{kind}: building {address.folder}")
+    _check_room(settings, needs or {})
+    if settings.plan:
+        return address
+    start = time.monotonic()
+    with draft(address) as folder:
+        if ray:
+            start_ray(settings.cluster)
+        counts = make(settings, inputs, folder)
+        seconds = time.monotonic() - start
+        add_timings(folder, [("", kind, seconds)])
+        finish(address, counts)
+    say(f"{kind}: done in {duration(seconds)}  " + "  ".join(f"{name} {_short(value)}" for name, value in counts.items()))
+    return address
+
+
+def counts(address: Address) -> dict[str, Any]:
+    """What a finished artifact's manifest counts."""
+    return dict(open_manifest(address.folder, address.recipe.kind)["counts"])
+
+
+def seconds(address: Address) -> float:
+    """How long the artifact took to build, as its timings say."""
+    return float(sum(line["seconds"] for line in open_timings(address.folder) if not line["query_id"]))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k} {_short(v)}" for k, v in value.items()) + "}"
+    return f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _check_room(settings: schema.Settings, needs: Mapping[str, float]) -> None:
+    root = Path(settings.artifacts.root)
+    root.mkdir(parents=True, exist_ok=True)
+    free = {"disk": shutil.disk_usage(root).free / 2**20, "memory": available_memory_mb()}
+    for what, needed in needs.items():
+        if needed > free[what]:
+            where = f" below {root}" if what == "disk" else ""
+            raise BadConfig(
+                f"free {what}",
+                f"{free[what]:,.0f} MiB",
+                f"{needed:,.0f} MiB{where}",
+                "Free some, or use another machine or artifacts.root.",
+            )
+
+
+def available_memory_mb() -> float:
+    """Memory that new processes may use, in MiB."""
+    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else ():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+
+
+def start_ray(cluster: schema.Cluster) -> None:
+    """Join or start Ray, once per job."""
+    import ray
+
+    if ray.is_initialized():
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    options: dict[str, Any] = {"address": cluster.address, "logging_level": "ERROR", "log_to_driver": True}
+    if cluster.address == "local":
+        os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # nobody else can reach a Ray that this job starts and ends
+        options |= {"include_dashboard": False, "num_cpus": cluster.num_cpus or None}
+        options |= {"object_store_memory": cluster.object_store_mb * 2**20} if cluster.object_store_mb else {}
+    ray.init(**options)
+    from ray.data import DataContext
+
+    DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+def stop_ray() -> None:
+    """End this job's session with all its actors."""
+    if "ray" in sys.modules:
+        import ray
+
+        ray.shutdown()
+
+
+def check_cpus(cluster: schema.Cluster, what: Mapping[str, float]) -> None:
+    """Refuse a start that would wait for ever: the sum of what runs at once must fit the cluster. Called after `start_ray`."""
+    import ray
+
+    there = ray.cluster_resources().get("CPU", 0.0)
+    if sum(what.values()) > there:
+        parts = " + ".join(f"{name} {cpus:g}" for name, cpus in what.items())
+        raise BadConfig(
+            "cluster",
+            f"{parts} CPUs",
+            f"at most the {there:g} CPUs of the cluster",
+            "Lower num_cpus or the number of actors in cluster.",
+        )

@@ -1,0 +1,113 @@
+"""The flow: which nodes of the configuration and which artifacts each stage reads. This is the one place that says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from actors.artifacts.store import Address, Recipe, sha256, write_text
+from actors.corpora import python_docs, readers
+from actors.engines.build import model_digest
+from conf import schema
+
+
+@dataclass(frozen=True)
+class Stage:
+    """nodes: what of the configuration enters. inputs: artifacts that are read."""
+
+    nodes: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+STAGES: Mapping[str, Stage] = {
+    "corpus": Stage(("corpus",), ()),
+    "embeddings": Stage(("embeddings",), ("corpus",)),
+    "graph": Stage(("graph",), ("embeddings",)),
+    "groups": Stage(("groups",), ("graph",)),
+    "lexicon": Stage(("lexicon",), ("corpus",)),
+    "summaries": Stage(("summaries", "embeddings"), ("corpus", "embeddings", "groups", "lexicon")),
+    "index": Stage(
+        ("embeddings",),
+        ("corpus", "embeddings", "graph", "groups", "lexicon", "summaries"),
+    ),
+    "queries": Stage(("queries",), ("corpus",)),
+    "run": Stage(("first_stage", "loop", "reranker", "navigator"), ("index", "queries")),
+    "metrics": Stage(("metrics",), ("queries", "run")),
+}
+BUILT_FOR_AN_INDEX = ("corpus", "embeddings", "graph", "groups", "lexicon", "summaries")
+
+
+class Addresses:
+    """Where every artifact of a configuration lies, built or not. Files read from outside are digested when first needed."""
+
+    def __init__(self, settings: schema.Settings) -> None:
+        self._settings = settings
+        self._shelf = Path(settings.artifacts.root) / settings.corpus.name
+        self._known: dict[str, Address] = {}
+
+    def __getitem__(self, kind: str) -> Address:
+        if kind not in self._known:
+            stage = STAGES[kind]
+            nodes = {name: getattr(self._settings, name) for name in stage.nodes}
+            recipe = Recipe(
+                kind,
+                config={name: schema.identity(node) for name, node in nodes.items()},
+                inputs={name: self[name].name for name in stage.inputs},
+                outside=self._outside(kind),
+                aside={name: schema.places(node) for name, node in nodes.items()} | self._aside(kind),
+            )
+            self._known[kind] = Address(self._shelf, recipe)
+        return self._known[kind]
+
+    def _outside(self, kind: str) -> dict[str, str]:
+        """What a stage reads beside artifacts: label -> sha256 or version."""
+        settings = self._settings
+        if kind == "corpus":
+            own = {"python": python_docs.version()} if settings.corpus.reader == "python_docs" else {}
+            return own | self._files(settings.corpus)
+        if kind == "queries":
+            return self._files(settings.queries)
+        if kind == "embeddings":
+            return {"model": model_digest(settings.embeddings)}
+        if kind == "run":
+            judges = {"reranker": settings.reranker, "navigator": settings.navigator}
+            return {role: self._digests.of(Path(j.path)) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
+        return {}
+
+    def _aside(self, kind: str) -> dict[str, Any]:
+        """An index remembers how it was first meant to be searched, for those who open it without a configuration."""
+        return {"answering": dataclasses.asdict(self._settings.answering)} if kind == "index" else {}
+
+    def _files(self, node: schema.Corpus | schema.Queries) -> dict[str, str]:
+        files = readers.files(node)
+        base = os.path.commonpath([f.parent for f in files]) if files else ""
+        return {os.path.relpath(f, base): self._digests.of(f) for f in files}
+
+    @cached_property
+    def _digests(self) -> Digests:
+        return Digests(Path(self._settings.artifacts.root))
+
+
+class Digests:
+    """sha256 of files read from outside, remembered by path, size and time of change: a corpus of gigabytes is read once for it."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / "digests.json"
+        self._known: dict[str, list[str]] = json.loads(self._path.read_text()) if self._path.exists() else {}
+
+    def of(self, path: Path) -> str:
+        """Digest of one file. Raises FileNotFoundError naming it."""
+        stat = path.stat()
+        state = f"{stat.st_size} {stat.st_mtime_ns}"
+        state_and_digest = self._known.get(str(path))
+        if state_and_digest is None or state_and_digest[0] != state:
+            state_and_digest = self._known[str(path)] = [state, sha256(path)]
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True))
+        return state_and_digest[1]
