@@ -2,15 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test test-all lint clean
+.PHONY: quickstart test test-slow lint clean
 quickstart: .venv/installed
 	$(BIN)/python -m jobs.quickstart
 
 test: .venv/installed-test lint
 	RAY_AUTH_MODE=disabled $(BIN)/python -m pytest -m "not slow and not collection and not gpu"
 
-test-all: .venv/installed-test lint
-	RAY_AUTH_MODE=disabled $(BIN)/python -m pytest -m "not gpu"
+# minutes: real collections below $$GAREN_COLLECTIONS, Ray clusters, jobs that are killed
+test-slow: .venv/installed-test
+	RAY_AUTH_MODE=disabled $(BIN)/python -m pytest -m "(slow or collection) and not gpu"
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

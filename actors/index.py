@@ -115,7 +115,8 @@ class Index:
         """The first stage's ranking of the corpus, with a score for any other document on demand."""
         terms, weighting = self._analyzer.terms(query), first_stage.weighting
         rows, _ = bm25.retrieve(self.lexicon, terms, first_stage.depth, excluded, weighting=weighting)
-        return Pool(rows.tolist(), lambda docs: bm25.score(self.lexicon, terms, docs, weighting=weighting).tolist())
+        ids, weights = bm25.query_weights(self.lexicon, terms, weighting)
+        return Pool(rows.tolist(), lambda docs: bm25.score_weighted(self.lexicon, ids, weights, docs).tolist())
 
     def lexical_scores(self, query: str, rows: Sequence[int]) -> NDArray[np.float32]:
         """BM25 of these documents, float32, in their order."""

@@ -47,7 +47,7 @@ class Searcher:
         self._first_stage = answering.first_stage
         self._roles = roles
         node = asdict(answering.loop)
-        self._method = METHODS[node.pop("method")]
+        self._method = METHODS[node.pop("method")].loop
         self._parameters: dict[str, Any] = node
 
     async def answer(self, query: Query) -> Result:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
+import sys
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import ConfigCompositionException
 from omegaconf import DictConfig, OmegaConf
 
 from conf import schema
@@ -33,14 +37,31 @@ def register_resolvers() -> None:
 
 def compose(overrides: Sequence[str] = ()) -> schema.Settings:
     """The settings that a job would get from these command-line overrides."""
-    with initialize_config_module("conf", version_base="1.3"):
-        return load(hydra_compose("config", overrides=list(overrides)))
+    outer = GlobalHydra.instance().hydra  # a job composes variants while Hydra runs the job itself
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module("conf", version_base="1.3"):
+            return load(_composed(list(overrides)))
+    finally:
+        GlobalHydra.instance().hydra = outer  # another instance: Hydra put a copy in its place
+
+
+def _composed(overrides: list[str]) -> DictConfig:
+    """Hydra's composition. A key that Hydra does not know is added, so that `load` says which keys there are."""
+    try:
+        return hydra_compose("config", overrides=overrides)
+    except ConfigCompositionException as error:
+        unknown = re.match("Could not override '(.+?)'", str(error))
+        added = [f"+{o}" if unknown and o.partition("=")[0] == unknown[1] else o for o in overrides]
+        if added == overrides:
+            raise
+        return _composed(added)
 
 
 def load(cfg: DictConfig) -> schema.Settings:
     """Resolve and check a composed configuration. Raises BadConfig."""
     register_resolvers()
-    for key in sorted(OmegaConf.missing_keys(cfg)):
+    for key in _missing(OmegaConf.to_container(cfg, resolve=False), ""):
         raise BadConfig(key, "???", "a value", f"Give one on the command line: {key}=...")
     tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     assert isinstance(tree, dict)
@@ -48,6 +69,15 @@ def load(cfg: DictConfig) -> schema.Settings:
     settings: schema.Settings = _dataclass(schema.Settings, tree, "")
     _check_across(settings)
     return settings
+
+
+def _missing(tree: Any, key: str) -> Iterator[str]:
+    """The keys that a file leaves to the user. Nothing is resolved yet: other values may be made of theirs."""
+    for name, given in tree.items():
+        if isinstance(given, dict):
+            yield from _missing(given, _join(key, name))
+        elif given == "???":
+            yield _join(key, name)
 
 
 def _dataclass(cls: type, tree: Any, key: str) -> Any:
@@ -102,7 +132,7 @@ def _check_limits(given: Any, key: str, limits: Any) -> None:
     low, high, choices = limits.get("minimum"), limits.get("maximum"), limits.get("choices")
     if choices and given not in choices:
         raise BadConfig(key, given, f"one of {', '.join(map(repr, choices))}", "Choose one of them.")
-    if low is not None and given < low or high is not None and given > high:
+    if low is not None and not low <= given <= (sys.float_info.max if high is None else high):  # nan and inf are in no range
         span = f"a value from {low}" + ("" if high is None else f" to {high}")
         raise BadConfig(key, given, span, "Mend the value.")
 

@@ -15,9 +15,7 @@ from actors.reranker import Reranker
 from actors.searcher import SearchActor
 from conf import schema
 from jobs.console import say
-from jobs.session import check_cpus, start_ray
-
-APP = "garen"
+from jobs.session import APP, check_cpus, start_ray
 
 
 @contextlib.contextmanager
@@ -32,6 +30,7 @@ def searchers(settings: schema.Settings, index: Path, wanted: int) -> Iterator[l
     cpus = {name: role.replicas * role.num_cpus for name, role in roles.items()}
     check_cpus(cluster, {**cpus, "searchers": count * cluster.searchers.num_cpus})
     app = "" if cluster.in_process else f"{APP}-{ray.get_runtime_context().get_job_id()}"
+    pool: list[Any] = []
     try:
         if app:
             _deploy(settings, app)
@@ -43,9 +42,9 @@ def searchers(settings: schema.Settings, index: Path, wanted: int) -> Iterator[l
         )
         pool = [actor.remote(str(index), settings.answering, app, cluster) for _ in range(count)]
         yield pool
+    finally:
         for searcher in pool:
             ray.kill(searcher)
-    finally:
         if app:
             _remove(app)
 
@@ -74,7 +73,6 @@ def _deploy(settings: schema.Settings, app: str) -> None:
 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
-    _sweep()
     say(f"deploying {settings.reranker.judge} reranker and {settings.navigator.judge} navigator as {app}")
     cache = str(Path(settings.artifacts.root) / "models")
     for name, shell, node, replicas in (
@@ -100,20 +98,3 @@ def _remove(app: str) -> None:
     for name in ("reranker", "navigator"):
         with contextlib.suppress(KeyError):
             serve.delete(f"{app}-{name}")
-
-
-def _sweep() -> None:
-    """Remove applications whose driver is dead: killed, it could not remove them itself, and they hold CPUs and GPUs."""
-    import ray
-    from ray import serve
-
-    apps = [name for name in serve.status().applications if name.startswith(f"{APP}-")]
-    if apps:
-        from ray.util.state import list_jobs
-
-        alive = {job.job_id for job in list_jobs(limit=10_000) if job.status in ("RUNNING", "PENDING")}
-        alive.add(ray.get_runtime_context().get_job_id())
-        for name in apps:
-            if name.split("-")[1] not in alive:
-                say(f"removing {name}: its job is dead")
-                serve.delete(name)

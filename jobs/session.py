@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import shutil
 import sys
 import time
@@ -25,6 +26,7 @@ from jobs.console import duration, fail, say
 from jobs.stages import STAGES, Addresses
 
 Make = Callable[[schema.Settings, Mapping[str, Path], Path], dict[str, Any]]
+APP = "garen"  # Serve applications are <APP>-<job id>-<role>
 EXPECTED = (BadConfig, BadInput, BadArtifact, FileNotFoundError, ValueError)
 
 
@@ -34,7 +36,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
     def composed(cfg: DictConfig) -> None:
         with reported():
-            settings = on_this_machine(load(cfg))
+            settings = on_this_machine(load(cfg), submitted="RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ)
             try:
                 run(settings)
             finally:
@@ -76,19 +78,35 @@ def _explain_bad_overrides() -> None:
         raise BadConfig("command line", " ".join(overrides), "overrides that the configuration knows", " ".join(lines)) from None
 
 
-def on_this_machine(settings: schema.Settings) -> schema.Settings:
-    """Make input paths absolute; refuse relative ones in a submitted job, which runs in a temporary copy of the working directory."""
-    for name in ("corpus", "queries", "embeddings", "reranker", "navigator"):
-        node = getattr(settings, name)
-        for key in ("path", "qrels", "model"):
-            given = getattr(node, key, "")
-            if not given or given == "minilm" or Path(given).is_absolute():
-                continue
-            if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ or "RAY_JOB_ID" in os.environ:
-                raise BadConfig(
-                    f"{name}.{key}", given, "an absolute path in a submitted job", "It runs in a copy: give the full path."
-                )
-            setattr(node, key, str(Path(given).absolute()))
+def on_this_machine(settings: schema.Settings, submitted: bool) -> schema.Settings:
+    """Make paths of input files absolute. A submitted job runs in a temporary copy of the code: there they must be so already.
+
+    Raises BadConfig for a relative path in a submitted job, and for an artifacts.root that would vanish with the copy.
+    """
+    if submitted and Path(settings.artifacts.root).resolve().is_relative_to(Path.cwd().resolve()):
+        raise BadConfig(
+            "artifacts.root",
+            settings.artifacts.root,
+            f"a folder outside of {Path.cwd()}, the copy in which a submitted job runs",
+            "The copy is removed: set artifacts.root or GAREN_HOME to a folder that every node sees.",
+        )
+    files = [
+        ("corpus", "path"),
+        ("queries", "path"),
+        ("queries", "qrels"),
+        ("embeddings", "model"),
+        ("reranker", "path"),
+        ("navigator", "path"),
+    ]
+    for name, key in [*files, ("", "ask")]:
+        node = getattr(settings, name) if name else settings
+        given = getattr(node, key, "")
+        if given in ("", "-", "minilm") or Path(given).is_absolute():
+            continue
+        if submitted:
+            full = f"{name}.{key}".lstrip(".")
+            raise BadConfig(full, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")
+        setattr(node, key, str(Path(given).absolute()))
     return settings
 
 
@@ -169,10 +187,16 @@ def start_ray(cluster: schema.Cluster) -> None:
 
     if ray.is_initialized():
         return
+    if "://" in cluster.address:
+        raise BadConfig(
+            "cluster.address", cluster.address, "local, auto or host:port", "A job server's URL is for cluster/submit.sh."
+        )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     options: dict[str, Any] = {"address": cluster.address, "logging_level": "ERROR", "log_to_driver": True}
     if cluster.address == "local":
-        os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # nobody else can reach a Ray that this job starts and ends
+        # Ray listens on every interface: a token that only this job's processes know keeps others out
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
         options |= {"include_dashboard": False, "num_cpus": cluster.num_cpus or None}
         options |= {"object_store_memory": cluster.object_store_mb * 2**20} if cluster.object_store_mb else {}
     ray.init(**options)
@@ -180,6 +204,24 @@ def start_ray(cluster: schema.Cluster) -> None:
 
     DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
+    if cluster.address != "local":
+        _sweep()
+
+
+def _sweep() -> None:
+    """Remove deployments whose driver is dead: killed, it could not remove them itself, and they hold CPUs and GPUs."""
+    from ray import serve
+
+    apps = [name for name in serve.status().applications if name.startswith(f"{APP}-")]
+    if apps:
+        from ray.util.state import list_jobs
+
+        alive = {job.job_id for job in list_jobs(limit=10_000) if job.status in ("RUNNING", "PENDING")}
+        for name in apps:
+            if name.split("-")[1] not in alive:
+                say(f"removing {name}: its job is dead")
+                with contextlib.suppress(KeyError):  # another job that starts now may be faster
+                    serve.delete(name)
 
 
 def stop_ray() -> None:

@@ -177,9 +177,15 @@ def score(lexicon: Lexicon, terms: Iterable[str], rows: ArrayLike, *, weighting:
     Both add a row's float32 products one after another in the order of the term ids. Raises ValueError for a row that the
     corpus does not have.
     """
+    return score_weighted(lexicon, *query_weights(lexicon, terms, weighting), rows)
+
+
+def score_weighted(
+    lexicon: Lexicon, ids: NDArray[np.int32], weights: NDArray[np.float32], rows: ArrayLike
+) -> NDArray[np.float32]:
+    """`score` for a query whose `query_weights` are at hand: one that is scored again and again looks its terms up once."""
     wanted = _rows(rows, len(lexicon.forward_offsets) - 1)
     scores = np.zeros(len(wanted), dtype=np.float32)
-    ids, weights = query_weights(lexicon, terms, weighting)
     if not len(ids):
         return scores
     places, owners = _places(lexicon.forward_offsets, wanted)

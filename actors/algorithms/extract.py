@@ -7,6 +7,7 @@ documents, then from each chosen document the sentence in which the group's term
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ DocumentFrequency = Callable[[Sequence[str]], NDArray[np.integer]]
 
 NO_TEXT = "(no text)"  # the concept of a group whose documents hold not one letter
 PHRASE_WORDS = 3
-PHRASE_SHARE = 0.5  # a word grows into the phrase in which at least this share of its documents has it
+PHRASE_SHARE = 0.4  # a word grows into the phrase in which at least this share of its documents has it
 LENGTH_OFFSET = 8.0  # terms that a sentence's length counts as having before its first; keeps scraps from being the densest
 
 
@@ -54,6 +55,12 @@ class ExtractLimits:
 
 
 @dataclass(frozen=True)
+class _Term:
+    weight: float
+    lift: float
+
+
+@dataclass(frozen=True)
 class GroupSummary:
     """`documents`: positions, in the texts given, of the documents that gave a sentence, in the order of the sentences."""
 
@@ -73,11 +80,11 @@ class _Sentence:
         return {term for _, term in self.words}
 
 
-def extract(texts: Sequence[str], vectors: Floats, tokens: Tokens, document_frequency: DocumentFrequency, limits: ExtractLimits) -> GroupSummary:
+def extract(texts: Sequence[str], vectors: Floats, tokens: Tokens, document_frequency: DocumentFrequency, corpus_size, limits: ExtractLimits) -> GroupSummary:
     order = _canonical(texts, vectors)
     considered = _consider(order, vectors, limits)
     documents = {i: _read(texts[i][: limits.document_characters], tokens) for i in considered}
-    weights = _weigh(documents.values(), document_frequency)
+    weights = _weigh(list(documents.values()), document_frequency, corpus_size)
     chosen = _choose_documents([i for i in considered if documents[i]], vectors, limits)
     picked = _choose_sentences([(i, documents[i]) for i in chosen], weights, limits)
     concept = _concept([documents[i] for i in considered], weights, limits.concept_words)
@@ -107,37 +114,39 @@ def _consider(order: list[int], vectors: Floats, limits: ExtractLimits) -> list[
 
 
 def _read(text: str, tokens: Tokens) -> list[_Sentence]:
-    out = []
-    for s in split_sentences(text):
-        words = tuple(tokens(s))
-        out.append(_Sentence(s, words, _joins(s, words)))
-    return out
+    return [_Sentence(s, (words := tuple(tokens(s))), _joins(s, words)) for s in split_sentences(text)]
 
 
 def _joins(sentence: str, words: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    spans: list[tuple[int, int]] = []
-    end = 0
+    """What stands between each word and the next where it is only a blank or a hyphen, "" elsewhere."""
+    gaps, end = [], 0
     for surface, _ in words:
         start = sentence.find(surface, end)
-        if start < 0:
-            return ("",) * max(0, len(words) - 1)
-        end = start + len(surface)
-        spans.append((start, end))
-    gaps = (sentence[a[1] : b[0]] for a, b in pairwise(spans))
-    return tuple(gap if gap in (" ", "-") else "" for gap in gaps)
+        gaps.append(sentence[end:start] if start >= 0 else "")
+        end = start + len(surface) if start >= 0 else end
+    return tuple(gap if gap in (" ", "-") else "" for gap in gaps[1:])
 
 
-def _weigh(documents: Iterable[list[_Sentence]], document_frequency: DocumentFrequency, variant="post") -> dict[str, float]:
-    """Class-based tf-idf of each term of the group."""
-    holding = Counter(term for sentences in documents for term in set().union(*(s.terms for s in sentences)))
+def _weigh(documents: list[list[_Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, _Term]:
+    holding: Counter[str] = Counter()
+    presence: dict[str, float] = defaultdict(float)
+    for sentences in documents:
+        first: dict[str, int] = {}
+        for k, sentence in enumerate(sentences):
+            for _, term in sentence.words:
+                first.setdefault(term, k)
+        for term, k in first.items():
+            holding[term] += 1
+            presence[term] += DECAY(k)
     terms = sorted(holding)
-    if not terms: return {}
     inside = np.array([holding[t] for t in terms], dtype=np.float64)
     everywhere = np.maximum(np.asarray(document_frequency(terms), dtype=np.float64), inside)
-    postings = inside.sum()
-    w = WEIGH(inside, everywhere, postings, len(documents))
-    return dict(zip(terms, w.tolist(), strict=True))
+    lift = np.log(inside / len(documents) * corpus_size / everywhere)
+    worth = np.array([presence[t] for t in terms]) * (1 - 0.5 / inside) * np.maximum(lift, 0.01) ** POW
+    return {t: _Term(float(w), float(l)) for t, w, l in zip(terms, worth, lift, strict=True)}
 
+POW = 1.5
+DECAY = lambda k: 1/math.sqrt(1+k)
 
 def _choose_documents(central: list[int], vectors: Floats, limits: ExtractLimits) -> list[int]:
     if not central: return []
@@ -178,7 +187,7 @@ WEIGH = lambda i,f,p,g: i*np.log1p(p/f)
 LEAD=0.5
 TOLD=0.5
 def density(s, weights, told, k, limits) -> float:
-    worth = sum(weights[t] * TOLD ** min(told[t],4) for t in sorted(s.terms))
+    worth = sum(weights[t].weight * TOLD ** min(told[t],4) for t in sorted(s.terms))
     letters = sum(c.isalpha() or c.isspace() for c in s.text) / len(s.text)
     d = worth / (LENGTH_OFFSET + len(s.words))
     if letters < 0.8: d *= 0.5
@@ -186,55 +195,59 @@ def density(s, weights, told, k, limits) -> float:
     return d * (1 + LEAD / (1 + k))
 
 
-def _concept(documents, weights, words: int) -> str:
-    holding: dict[tuple[str, ...], int] = Counter()
-    surfaces: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    for sentences in documents:
-        seen = set()
-        for s in sentences:
-            for phrase, surface in _phrases(s):
-                seen.add(phrase); surfaces[phrase][surface] += 1
-        holding.update(seen)
-    around = defaultdict(list)
-    for ph in holding:
-        if len(ph) > 1:
-            for t in set(ph): around[t].append(ph)
-    def readable(t):
-        s = best_surface(surfaces[(t,)])
-        f = 1.0
-        if not any(c.isalpha() for c in s): f *= 0.2
-        elif any(c.isdigit() or c=='_' for c in s): f *= 0.6
-        if len(s) > 20 or len(s) < 3: f *= 0.6
-        n = holding[(t,)]
-        return f * (n - 0.5) / n
-    ranked = sorted((t for t in weights if (t,) in holding), key=lambda t: (-weights[t]*readable(t), t))
-    chosen: list[str] = []; used=set(); out=[]
-    for t in ranked:
-        if len(out) >= words: break
-        if t in used or _repeats(best_surface(surfaces[(t,)]), out): continue
-        need = max(2, PHRASE_SHARE * holding[(t,)])
-        options = [p for p in around[t] if holding[p] >= need and len(p) <= words - len(out) and len(set(p))==len(p) and not (set(p) & used)]
-        options = [p for p in options if not any(_repeats(best_surface(surfaces[(x,)]), out) for x in p)]
-        p = max(options, key=lambda p: (len(p), holding[p], sum(weights[x] for x in p), p), default=(t,))
-        text = best_surface(surfaces[p])
-        used |= set(p); out += text.replace('-',' ').split(); chosen.append(text)
-    return ", ".join(chosen) or NO_TEXT
+def _concept(documents: list[list[_Sentence]], terms: dict[str, _Term], words: int) -> str:
+    places: dict[str, list[tuple[_Sentence, int]]] = defaultdict(list)
+    for sentence in (s for d in documents for s in d):
+        for i, (_, term) in enumerate(sentence.words):
+            places[term].append((sentence, i))
+    surface = {t: _most_common(Counter(s.words[i][0] for s, i in found)) for t, found in places.items()}
+    ranked = sorted(terms, key=lambda t: (_is_filler(surface[t], terms[t]), -terms[t].weight * _readability(surface[t]), t))
+    phrases: list[str] = []
+    used: list[str] = []
+    for seed in ranked:
+        if len(used) >= words:
+            break
+        free = lambda t: not any(_alike(surface[t], u) for u in used)
+        if free(seed):
+            phrase = _grow(seed, places[seed], words - len(used), lambda t: free(t) and (t==seed or (terms[t].weight >= EDGE * terms[seed].weight and not _is_filler(surface[t], terms[t]))))
+            phrases.append(phrase)
+            used += phrase.replace("-", " ").split()
+    return ", ".join(phrases) or NO_TEXT
 
-def _repeats(s, out):
-    a = s.lower()
-    return any(a in b.lower() or b.lower() in a for b in out)
+EDGE = 0.25
 
-def best_surface(c: Counter[str]) -> str:
-    folded = Counter()
+def _is_filler(surface, term):
+    return len(surface) <= 4 and term.lift < 1.5 and not (len(surface) > 1 and surface.isupper())
+
+def _grow(seed, places, room, fits) -> str:
+    counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    fit: dict[str, bool] = {}
+    for sentence, at in places:
+        for a in range(max(0, at - PHRASE_WORDS + 1), at + 1):
+            for b in range(at, min(a + min(PHRASE_WORDS, room), len(sentence.words))):
+                if not all(sentence.joins[a:b]): break
+                ts = tuple(t for _, t in sentence.words[a:b+1])
+                if len(set(ts)) < len(ts): continue
+                if all(fit.setdefault(t, fits(t)) if t not in fit else fit[t] for t in ts):
+                    text = "".join(w + j for (w, _), j in zip(sentence.words[a:b+1], (*sentence.joins[a:b], "")))
+                    counts[ts][text] += 1
+    usual = {ts: c for ts, c in counts.items() if len(ts) == 1 or c.total() >= max(2, PHRASE_SHARE * len(places))}
+    best = min(usual, key=lambda ts: (-len(ts), -usual[ts].total(), ts))
+    return _most_common(usual[best])
+
+def _readability(s):
+    f = 1.0
+    if not any(c.isalpha() for c in s): f *= 0.2
+    elif any(c.isdigit() for c in s): f *= 0.6
+    if len(s) > 20 or len(s) < 3: f *= 0.6
+    return f
+
+def _alike(s, b):
+    a, b = s.casefold(), b.casefold()
+    return a in b or b in a
+
+def _most_common(c: Counter[str]) -> str:
+    folded: Counter[str] = Counter()
     for s, n in c.items(): folded[s.casefold()] += n
     f = min(folded, key=lambda x: (-folded[x], x))
     return min((s for s in c if s.casefold() == f), key=lambda s: (-c[s], s.swapcase()))
-
-def _phrases(s: _Sentence):
-    for i in range(len(s.words)):
-        surface = ""; terms=()
-        for j in range(i, min(i + PHRASE_WORDS, len(s.words))):
-            if j > i and not s.joins[j - 1]: break
-            surface += (s.joins[j - 1] if j > i else "") + s.words[j][0]
-            terms = (*terms, s.words[j][1])
-            yield terms, surface

@@ -67,3 +67,8 @@ def join_blocks(folder: Path, name: str, target: Path, shape: tuple[int, ...], d
     whole.flush()
     del whole
     beside.replace(target)
+
+
+def open_array(path: Path) -> NDArray[Any]:
+    """A memory-mapped .npy file as a plain array: slicing np.memmap itself costs microseconds each time."""
+    return np.asarray(np.load(path, mmap_mode="r"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, save_block, write_bytes
+from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block, write_bytes
 
 VECTORS = "vectors.f16.npy"
 USAGE = "usage.json"  # tokens, truncated and empty texts
@@ -48,5 +48,5 @@ def join(folder: Path, rows: int) -> dict[str, int]:
 
 def open_vectors(folder: Path) -> NDArray[np.float16]:
     """[N, d] float16, memory-mapped."""
-    vectors: NDArray[np.float16] = np.load(folder / VECTORS, mmap_mode="r")
+    vectors: NDArray[np.float16] = open_array(folder / VECTORS)
     return vectors

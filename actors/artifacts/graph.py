@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, save_block
+from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block
 from actors.artifacts.store import BadArtifact
 
 NEIGHBOURS = "neighbours.i32.npy"
@@ -65,7 +65,7 @@ def join(folder: Path, rows: int, k: int) -> None:
 
 def open_graph(folder: Path) -> Graph:
     """Both arrays, memory-mapped. Raises BadArtifact, naming the file, when they do not fit each other."""
-    neighbours, similarities = (np.load(folder / name, mmap_mode="r") for name in (NEIGHBOURS, SIMILARITIES))
+    neighbours, similarities = (open_array(folder / name) for name in (NEIGHBOURS, SIMILARITIES))
     for name, array, dtype in ((NEIGHBOURS, neighbours, "<i4"), (SIMILARITIES, similarities, "<f2")):
         if array.dtype != dtype or array.ndim != 2 or array.shape != neighbours.shape:
             raise BadArtifact(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from actors.artifacts.blocks import open_array
 from actors.artifacts.store import BadArtifact
 
 GROUP_OF = "group_of.i32.npy"
@@ -50,7 +51,7 @@ def write(folder: Path, group_of: NDArray[np.int32]) -> None:
 
 def open_groups(folder: Path) -> Groups:
     """The three arrays, memory-mapped. Raises BadArtifact, naming the file, when they do not fit each other."""
-    group_of, offsets, rows = (np.load(folder / name, mmap_mode="r") for name in (GROUP_OF, OFFSETS, ROWS))
+    group_of, offsets, rows = (open_array(folder / name) for name in (GROUP_OF, OFFSETS, ROWS))
     for name, array, dtype, length in (
         (GROUP_OF, group_of, "<i4", len(rows)),
         (OFFSETS, offsets, "<i8", len(offsets)),

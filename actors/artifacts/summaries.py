@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, save_block, write_bytes
+from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block, write_bytes
 
 VECTORS = "summary_vectors.f16.npy"
 TABLE = "summaries.parquet"
@@ -88,7 +88,7 @@ class Summaries:
 
     def __init__(self, folder: Path) -> None:
         self._table = pq.read_table(folder / TABLE, memory_map=True)
-        self.vectors: NDArray[np.float16] = np.load(folder / VECTORS, mmap_mode="r")
+        self.vectors: NDArray[np.float16] = open_array(folder / VECTORS)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

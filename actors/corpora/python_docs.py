@@ -102,11 +102,11 @@ def _as_record(record: dict[str, Any]) -> Document | Refused:
     if "refused" in record:
         return _refused_module(*record["refused"])
     name, text = record["document"]
-    return Document(name, text, f"{version()}: {name}")
+    return Document(name, text, name)
 
 
 def _refused_module(module: str, reason: str) -> Refused:
-    return Refused(f"{version()}: {module}", f"module cannot be read: {reason}", f"import {module}"[:80])
+    return Refused(module, "module cannot be read", reason[:80])
 
 
 def queries(queries: Queries) -> Iterator[Query | Refused]:

@@ -34,7 +34,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_written_by_blocks_reads_back_memory_mapped(tmp_path: Path) -> None:
     build(tmp_path, 4)
     opened = graph.open_graph(tmp_path)
-    assert isinstance(opened.neighbours, np.memmap)
+    assert isinstance(opened.neighbours.base, np.memmap)
     assert not opened.neighbours.flags.writeable
     np.testing.assert_array_equal(opened.neighbours, NEIGHBOURS)
     np.testing.assert_array_equal(opened.similarities, SIMILARITIES)

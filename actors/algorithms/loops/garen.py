@@ -80,7 +80,7 @@ def _groups_to_score(turn: Iteration, unobserved: Unobserved, S: dict[int, float
     new = sorted((g for g in votes if g not in S), key=lambda g: (-votes[g], unobserved.best_pool_rank(g), g))[:K_g]
     if len(new) < K_g:  # observed documents are walked too: their groups may hold more (Appendix E)
         found = len(new)
-        for group in dict.fromkeys(unobserved.pool_groups):
+        for group in unobserved.pool_groups:
             if len(new) == K_g:
                 break
             if group not in votes and group not in S and unobserved.has(group):

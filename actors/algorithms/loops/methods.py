@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from actors.algorithms.loops.bm25 import bm25
 from actors.algorithms.loops.dialogue import Loop
 from actors.algorithms.loops.garen import garen
 from actors.algorithms.loops.retrieve_and_rerank import retrieve_and_rerank
 
-METHODS: dict[str, Callable[..., Loop]] = {
-    "bm25": bm25,
-    "garen": garen,
-    "retrieve_and_rerank": retrieve_and_rerank,
+
+class Method(NamedTuple):
+    """A loop and the roles it asks: what it does not ask need not be deployed."""
+
+    loop: Callable[..., Loop]
+    asks: tuple[str, ...]
+
+
+METHODS: dict[str, Method] = {
+    "bm25": Method(bm25, ()),
+    "garen": Method(garen, ("reranker", "navigator")),
+    "retrieve_and_rerank": Method(retrieve_and_rerank, ("reranker",)),
 }

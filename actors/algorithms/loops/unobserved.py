@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from actors.algorithms.loops.dialogue import CorpusGraph, Pool
 
 
@@ -18,15 +20,18 @@ class Unobserved:
     def __init__(self, graph: CorpusGraph, pool: Pool, excluded: Iterable[int]) -> None:
         self.graph = graph
         self.excluded = frozenset(excluded)
+        self._excluded_rows = np.array(sorted(self.excluded), np.int64)
         self.pool = [doc for doc in pool.docs if doc not in self.excluded]
-        self.pool_groups: list[int] = graph.group_of[self.pool].tolist() if self.pool else []
+        groups: list[int] = graph.group_of[self.pool].tolist() if self.pool else []
+        self.pool_groups = list(dict.fromkeys(groups))  # in the order of their best pool rank
         self.observed: dict[int, None] = {}  # in the order of observation
         self._score = pool.score
         self._rank = {doc: rank for rank, doc in enumerate(self.pool)}
         self._gone = Counter(graph.group_of[list(self.excluded)].tolist()) if self.excluded else Counter[int]()
         self._pool_of_group: dict[int, list[int]] = {}
-        for doc, group in zip(self.pool, self.pool_groups, strict=True):
+        for doc, group in zip(self.pool, groups, strict=True):
             self._pool_of_group.setdefault(group, []).append(doc)
+        self._size: dict[int, int] = {}
         self._next_in_pool = 0
         self._queue: dict[int, Iterator[int]] = {}
 
@@ -39,15 +44,21 @@ class Unobserved:
         """Groups of the window's neighbours that still have an unobserved member (Eq. 5), with how many of the window's documents
         have a neighbour in the group (Eq. 11)."""
         near = self.graph.neighbours[list(window)]
-        groups = self.graph.group_of[near]  # a -1 reads some document's group here and is dropped below
+        exists = near >= 0
+        if self.excluded:
+            exists &= ~np.isin(near, self._excluded_rows)
         votes: Counter[int] = Counter()
-        for docs, their_groups in zip(near.tolist(), groups.tolist(), strict=True):
-            votes.update({g for d, g in zip(docs, their_groups, strict=True) if d >= 0 and d not in self.excluded})
+        for groups in np.where(exists, self.graph.group_of[near], -1).tolist():
+            votes.update(set(groups))
+        del votes[-1]
         return {group: count for group, count in votes.items() if self.has(group)}
 
     def has(self, group: int) -> bool:
         """Whether the group still has an unobserved member."""
-        return len(self.graph.members(group)) > self._gone[group]
+        size = self._size.get(group)
+        if size is None:
+            size = self._size[group] = len(self.graph.members(group))
+        return size > self._gone[group]
 
     def best_pool_rank(self, group: int) -> float:
         """The best pool rank among the group's unobserved members; infinite when the pool holds none."""

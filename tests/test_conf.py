@@ -1,0 +1,225 @@
+"""The configuration: every file of it composes and loads, and every mistake has a message that says what to do."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra.errors import HydraException
+
+from conf import schema
+from conf.load import BadConfig, compose
+from jobs import session
+
+CONF = Path(schema.__file__).parent
+OPTIONS = [(path.parent.name, path.stem) for path in sorted(CONF.glob("*/*.yaml"))]
+GIVEN = {  # what a file leaves to the user
+    ("embeddings", "onnx"): ["embeddings.model=/models/x"],
+    ("reranker", "table"): ["reranker.path=/data/documents.tsv"],
+    ("navigator", "table"): ["navigator.path=/data/groups.tsv"],
+} | {(node, name): [f"{node}.path=/data/x"] for node in ("corpus", "queries") for name in ("beir", "jsonl", "parquet", "table", "folder")}
+NODES = [cls for cls in vars(schema).values() if dataclasses.is_dataclass(cls) and cls not in (schema.Settings, schema.Answering)]
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.delenv("GAREN_COLLECTIONS", raising=False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("GAREN_HOME", str(tmp_path))
+    return tmp_path
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("node", "name"), OPTIONS)
+def test_every_file_composes_and_loads(node: str, name: str) -> None:
+    settings = compose([f"{node}={name}", *GIVEN.get((node, name), [])])
+    assert isinstance(settings, schema.Settings)
+    if node in ("corpus", "queries"):
+        assert getattr(settings, node).reader in (name, "beir", "python_docs")
+
+
+def test_experiments_change_what_they_are_named_for() -> None:
+    usual = compose([]).loop
+    assert isinstance(usual, schema.GarenLoop)
+    assert compose(["experiment=exploit_only"]).loop == dataclasses.replace(usual, tau_switch=0)
+    assert compose(["experiment=explore_only", "loop.budget=50"]).loop == dataclasses.replace(usual, tau_switch=1000, budget=50)
+    assert compose(["experiment=no_propagation"]).loop == dataclasses.replace(usual, alpha=0.0)
+
+
+def test_the_paper_s_values() -> None:
+    settings = compose([])
+    assert settings.loop == schema.GarenLoop("garen", 20, 10, 100, 20, 4, "candidates", 0.6, 0.01)
+    assert (settings.graph.k, settings.groups.max_size, settings.groups.resolution, settings.groups.randomness) == (16, 20, 1.0, 0.001)
+
+
+def test_everything_lies_below_one_home(home: Path) -> None:
+    settings = compose(["corpus=scifact"])
+    assert settings.artifacts.root == str(home)
+    assert settings.corpus.path == settings.queries.path == str(home / "collections" / "scifact")
+    assert (settings.corpus.name, settings.queries.reader) == ("scifact", "beir")
+
+
+def test_a_corpus_without_queries_has_none_and_is_named_after_its_file() -> None:
+    settings = compose(["corpus=jsonl", "corpus.path=/data/my.notes.jsonl.gz"])
+    assert (settings.queries.reader, settings.corpus.name) == ("none", "my")
+
+
+def test_one_seed_for_all() -> None:
+    assert compose(["seed=7"]).groups.seed == 7
+    assert compose(["seed=7", "groups.seed=3"]).groups.seed == 3
+
+
+# --- one home for every value -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda cls: cls.__name__)
+def test_every_field_says_what_it_means_and_has_no_default(node: type) -> None:
+    for each in dataclasses.fields(node):
+        assert each.metadata["help"].strip(), f"{node.__name__}.{each.name}"
+        assert each.default is each.default_factory is dataclasses.MISSING
+        choices, kind = each.metadata["choices"], typing.get_type_hints(node)[each.name]
+        assert not choices or kind is str
+        assert kind not in (int, float) or each.metadata["minimum"] is not None or each.name == "missing"
+
+
+@pytest.mark.parametrize("top", [f.name for f in dataclasses.fields(schema.Settings)])
+def test_every_node_has_its_folder_and_every_root_key_its_line(top: str) -> None:
+    root = yaml.safe_load((CONF / "config.yaml").read_text())
+    assert ((CONF / top).is_dir() and any(top in line for line in root["defaults"] if isinstance(line, dict))) or top in root
+
+
+def test_every_key_of_every_file_has_its_field() -> None:
+    """`load` refuses unknown keys at any depth, so that a file that loads, as all do above, has no other keys."""
+    for node in ("corpus", "loop", "cluster.knn"):
+        with pytest.raises(BadConfig, match=rf"^{node}\.colour='red': expected one of the keys "):
+            compose([f"+{node}.colour=red"])
+
+
+def test_a_node_is_only_what_it_says_or_only_where() -> None:
+    settings = compose([])
+    for node in (settings.corpus, settings.embeddings, settings.reranker):
+        assert schema.identity(node) | schema.places(node) == dataclasses.asdict(node)
+    assert set(schema.places(settings.embeddings)) == {"model", "sha256"}
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+MISTAKES = [
+    (["graph.kk=3"], "graph.kk=3: expected one of the keys method, k. Did you mean graph.k?"),
+    (["+graph.kk=3"], "graph.kk=3: expected one of the keys method, k. Did you mean graph.k?"),
+    (["embedings=minilm"], "embedings='minilm': expected one of the keys artifacts, .*Did you mean embeddings?"),
+    (["graph.k=abc"], "graph.k='abc': expected a value of type int."),
+    (["graph.k=1.5"], "graph.k=1.5: expected a value of type int."),
+    (["graph.k=true"], "graph.k=True: expected a value of type int."),
+    (["cluster.in_process=1"], "cluster.in_process=1: expected a value of type bool."),
+    (["graph.k=null"], "graph.k=None: expected a value of type int."),
+    (["graph=null"], "graph=None: expected"),
+    (["graph.k=0"], "graph.k=0: expected a value from 1 to 1024."),
+    (["loop.budget=0"], "loop.budget=0: expected a value from 1."),
+    (["loop.p=1.1"], "loop.p=1.1: expected a value from 0.0 to 1.0."),
+    (["loop.p=nan"], "loop.p=nan: expected a value from 0.0 to 1.0."),
+    (["loop.alpha=inf"], "loop.alpha=inf: expected a value from 0.0."),
+    (["loop.eligible=all"], "loop.eligible='all': expected one of 'candidates', 'all_scored'."),
+    (["++loop.method=slow"], "loop.method='slow': expected one of garen, retrieve_and_rerank, bm25."),
+    (["loop.h=20"], "loop.h=20: expected less than loop.w=20."),
+    (["loop=retrieve_and_rerank", "loop.w=5"], "loop.h=10: expected less than loop.w=5."),
+    (["summaries.min_sentences=9"], "summaries.min_sentences=9: expected at most summaries.max_sentences=8."),
+    (["embeddings=onnx"], "embeddings.model='???': expected a value. Give one on the command line: embeddings.model="),
+    (["corpus=beir"], "corpus.path='???': expected a value."),
+    (["artifacts.root=here"], "artifacts.root='here': expected an absolute path. Set it, or the environment variable GAREN_HOME."),
+    (["corpus.name=a/b"], "corpus.name='a/b': expected a folder name."),
+    (["corpus.name=.."], "corpus.name='..': expected a folder name."),
+    (["metrics.measures=map"], r"metrics.measures='map': expected a list. Write metrics.measures=\[a,b\]."),
+    (["metrics.measures=[map,[x]]"], r"metrics.measures\[1\]=\['x'\]: expected a value of type str."),
+    (["~graph.k"], "graph.k=None: expected a value."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("overrides", "message"), MISTAKES, ids=lambda given: given[0] if isinstance(given, list) else "")
+def test_a_mistake_is_named_with_value_expectation_and_remedy(overrides: list[str], message: str) -> None:
+    with pytest.raises(BadConfig, match="^" + message.replace("?", r"\?").replace(r".*Did", ".*Did")):
+        compose(overrides)
+
+
+def test_a_number_may_be_a_name() -> None:
+    assert compose(["corpus=jsonl", "corpus.path=/data/x.jsonl", "corpus.id=1", "corpus.name=2024"]).corpus.name == "2024"
+
+
+def test_several_mistakes_in_unknown_keys_still_end() -> None:
+    with pytest.raises(BadConfig, match="Did you mean graph.k"):
+        compose(["graph.kk=3", "loop.ww=4"])
+
+
+def test_an_unknown_file_lists_the_known_ones() -> None:
+    with pytest.raises(HydraException, match="(?s)Could not find 'lexicon/french'.*english.*plain"):
+        compose(["lexicon=french"])
+
+
+def test_composing_inside_a_running_job_leaves_its_hydra_alone() -> None:
+    from hydra import initialize_config_module
+    from hydra.core.global_hydra import GlobalHydra
+
+    with initialize_config_module("conf", version_base="1.3"):
+        outer = GlobalHydra.instance().hydra
+        compose(["loop=bm25"])
+        with pytest.raises(BadConfig):
+            compose(["graph.kk=1"])
+        assert GlobalHydra.instance().hydra is outer
+
+
+# --- the same through a job -------------------------------------------------------------------------------------------
+
+
+def test_paths_become_absolute_here_and_are_refused_in_a_submitted_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    overrides = ["corpus=jsonl", "corpus.path=notes.jsonl", "queries=jsonl", "queries.path=q.jsonl", "artifacts.root=/somewhere"]
+    settings = session.on_this_machine(compose(overrides), submitted=False)
+    assert (settings.corpus.path, settings.queries.path) == (str(tmp_path / "notes.jsonl"), str(tmp_path / "q.jsonl"))
+    assert (settings.embeddings.model, settings.ask) == ("minilm", "-")
+    with pytest.raises(BadConfig, match="corpus.path='notes.jsonl': expected an absolute path in a submitted job"):
+        session.on_this_machine(compose(overrides), submitted=True)
+
+
+def test_a_plan_says_so_and_makes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "x.jsonl").write_text('{"id": "1", "text": "one"}\n')
+    settings = compose(["corpus=jsonl", f"corpus.path={home}/x.jsonl", "plan=true"])
+
+    def make(*_: object) -> dict[str, int]:
+        raise AssertionError("a plan makes nothing")
+
+    address = session.build(settings, "corpus", make)
+    assert f"corpus: building {address.folder}" in capsys.readouterr().out
+    assert not address.built and not address.partial.exists()
+
+
+def test_too_little_room_is_refused_before_anything_is_made(home: Path) -> None:
+    (home / "x.jsonl").write_text('{"id": "1", "text": "one"}\n')
+    settings = compose(["corpus=jsonl", f"corpus.path={home}/x.jsonl"])
+    for what in ("disk", "memory"):
+        with pytest.raises(BadConfig, match=f"free {what}='.* MiB': expected 1,000,000,000,000 MiB"):
+            session.build(settings, "corpus", lambda *_: {}, ray=False, needs={what: 1e12})
+
+
+def test_a_job_s_last_line_is_the_message_and_its_status_is_2(home: Path) -> None:
+    """The one test that pays for a real command line."""
+    command = [sys.executable, "-m", "jobs.score_run", "graph.kk=3"]
+    done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "garen: graph.kk=3: expected one of the keys method, k. Did you mean graph.k?"
+    assert done.stdout == ""
+
+
+def test_the_command_line_s_own_words_for_an_unknown_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["jobs.search", "corpus=nope"])
+    with pytest.raises(SystemExit) as end:
+        session.job(lambda settings: None)()
+    assert end.value.code == 2
+    message = capsys.readouterr().err
+    assert "Could not find 'corpus/nope'" in message and "scifact" in message and "python_docs" in message
