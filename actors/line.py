@@ -16,7 +16,7 @@ class Line:
     def __init__(
         self, call: Callable[[list[Ask]], Awaitable[list[Any]]], failed: Callable[[Ask, str], Any], batch_size: int, calls: int
     ):
-        """call: answers a list of requests. failed: what stands in when a call fails after its retries. calls: under way at once."""
+        """call: answers a list of requests. failed: what stands in when it keeps failing. calls: how many are under way at once."""
         self._call, self._failed, self._batch_size = call, failed, batch_size
         self._waiting: list[tuple[Ask, asyncio.Future[Any]]] = []
         self._free = calls
@@ -42,17 +42,21 @@ class Line:
         try:
             replies = await self._attempt([ask for ask, _ in batch])
             for (_, future), reply in zip(batch, replies, strict=True):
-                future.set_result(reply)
+                if not future.done():  # whoever waited may have been cancelled
+                    future.set_result(reply)
         finally:
             self._free += 1
             self._depart()
 
     async def _attempt(self, asks: list[Ask]) -> list[Any]:
-        """The replies; when the call keeps failing, each request by itself, so that one bad request does not take others with it."""
+        """The replies; when the call keeps failing, each request by itself: a bad one does not take others with it."""
         error = ""
         for pause in (*self._retries, None):
             try:
-                return await self._call(asks)
+                replies = await self._call(asks)
+                if len(replies) == len(asks):
+                    return replies
+                error = f"{FAILED}: {len(replies)} replies to {len(asks)} requests"
             except Exception as problem:  # whatever the other side raised: the query must end with an answer and the ledger say why
                 error = f"{FAILED}: {type(problem).__name__}"
             if pause is not None:
@@ -60,7 +64,7 @@ class Line:
         if len(asks) == 1:
             return [self._failed(asks[0], error)]
         alone = await asyncio.gather(*(self._attempt([ask]) for ask in asks))
-        return [replies[0] for replies in alone]
+        return [reply for (reply,) in alone]
 
 
 def ranking_failed(ask: Ask, error: str) -> Ranking:

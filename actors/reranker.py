@@ -1,4 +1,4 @@
-"""The reranker: orders the documents of a window. A shell around one judge, the same inside a Serve replica and inside a searcher."""
+"""The reranker: orders the documents of a window. A shell around one judge, the same in a Serve replica and in a searcher."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from actors.judges.build import build_judge
-from actors.judges.judge import Ask, Judge
+from actors.judges.judge import FAILED, OK, Ask, Judge, Scores
 from conf import schema
 
 
@@ -27,11 +27,11 @@ class Reranker:
 
     def rank(self, asks: Sequence[Ask]) -> list[Ranking]:
         """Rerank(q, W) of Eq. 1 for each request; documents of equal score keep the window's order."""
-        answers = self._judge.scores(asks)
-        return [Ranking(_by_score(ask.rows, a.values), a.outcome, a.usage) for ask, a in zip(asks, answers, strict=True)]
+        return [_ranking(ask.rows, answer) for ask, answer in zip(asks, self._judge.scores(asks), strict=True)]
 
 
-def _by_score(docs: Sequence[int], scores: Sequence[float]) -> list[int] | None:
-    if any(math.isnan(score) for score in scores):
-        return None
-    return [doc for _, doc in sorted(zip(scores, docs, strict=True), key=lambda pair: -pair[0])]
+def _ranking(docs: Sequence[int], answer: Scores) -> Ranking:
+    if any(math.isnan(score) for score in answer.values):
+        return Ranking(None, f"{FAILED}: no score" if answer.outcome == OK else answer.outcome, answer.usage)
+    order = sorted(zip(answer.values, docs, strict=True), key=lambda pair: -pair[0])
+    return Ranking([doc for _, doc in order], answer.outcome, answer.usage)

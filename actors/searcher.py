@@ -6,10 +6,22 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from actors.algorithms.loops.dialogue import Answer, Iteration, Loop, Navigate, Outcome, Pool, Request, Rerank
+from actors.algorithms.loops.dialogue import (
+    NEIGHBOURS,
+    POOL,
+    Answer,
+    Loop,
+    Navigate,
+    Outcome,
+    Pool,
+    Request,
+    Rerank,
+    source_name,
+)
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
 from actors.artifacts.run import Result
@@ -152,8 +164,10 @@ class SearchActor:
 
 
 def search_in_process(index: Index, answering: schema.Answering, text: str, top: int) -> list[Hit]:
-    """Answer one query here and now."""
-    answered = asyncio.run(Searcher(index, answering, in_process(index, answering)).explain(Query("query", text, ())))
+    """Answer one query here and now. In a thread, since a notebook runs an event loop of its own in this one."""
+    searcher = Searcher(index, answering, in_process(index, answering))
+    with ThreadPoolExecutor(1) as thread:
+        answered = thread.submit(asyncio.run, searcher.explain(Query("query", text, ()))).result()
     return hits(index, answered.outcome, top)
 
 
@@ -163,9 +177,8 @@ def hits(index: Index, outcome: Outcome, top: int) -> list[Hit]:
     found = []
     for rank, row in enumerate(outcome.ranking[:top], 1):
         group = int(index.group_of[row])
-        source = came_from.get(row, Iteration.POOL)
-        name = "pool" if source == Iteration.POOL else f"group {source}"
-        found.append(Hit(rank, index.corpus.doc_id(row), index.corpus.text(row), group, index.summaries[group].concept, name))
+        source = source_name(came_from.get(row, POOL))
+        found.append(Hit(rank, index.corpus.doc_id(row), index.corpus.text(row), group, index.summaries[group].concept, source))
     return found
 
 
@@ -174,11 +187,14 @@ def _charge(counters: Counter[str], rows: int, outcome: str, usage: dict[str, in
 
 
 def _counts(outcome: Outcome) -> dict[str, int]:
-    turns = outcome.iterations
+    turns, ranking = outcome.iterations, len(outcome.ranking)
+    sources = [source for turn in turns for source in turn.added_from]
+    from_groups, from_neighbours = sum(source >= 0 for source in sources), sources.count(NEIGHBOURS)
     return {
         "iterations": len(turns),
-        "documents": len(outcome.ranking),
-        "from_groups": sum(source != Iteration.POOL for turn in turns for source in turn.added_from),
-        "from_pool": len(outcome.ranking) - sum(source != Iteration.POOL for turn in turns for source in turn.added_from),
+        "documents": ranking,
+        "from_groups": from_groups,
+        "from_neighbours": from_neighbours,
+        "from_pool": ranking - from_groups - from_neighbours,
         "reused_scores": sum(turn.reused_scores for turn in turns),
     }

@@ -9,21 +9,19 @@ import shlex
 import signal
 import sys
 import time
-from pathlib import Path
 
 from ray.job_submission import JobStatus, JobSubmissionClient
 
+from jobs.session import code
+
 PASSED_ON = ("GAREN_HOME", "GAREN_COLLECTIONS", "GAREN_TRACEBACK")
-STOPPING = {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "60"}  # Ray's 3 seconds do not suffice to undeploy
-CODE = ("conf", "jobs", "actors")
+STOPPING = {"RAY_JOB_STOP_WAIT_TIME_S": "60"}  # Ray's own 3 seconds do not suffice to remove deployments
 
 
 def submit(client: JobSubmissionClient, command: list[str]) -> str:
     """Upload the code and start the job there. Returns its submission id."""
     env_vars = {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)} | STOPPING
-    root = Path(__file__).resolve().parents[1]
-    others = [f"/{path.name}" for path in root.iterdir() if path.name not in CODE]  # Ray does not take "all but these"
-    runtime_env = {"working_dir": str(root), "excludes": [*others, "__pycache__"], "env_vars": env_vars}
+    runtime_env = code() | {"env_vars": env_vars}
     return client.submit_job(entrypoint=shlex.join(["python", "-m", *command]), runtime_env=runtime_env)
 
 
@@ -59,7 +57,7 @@ def exit_status(client: JobSubmissionClient, job: str) -> int:
 
 
 def main() -> None:
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)  # the job's own words are enough
     client = JobSubmissionClient(os.environ["RAY_API_SERVER_ADDRESS"])
     job = submit(client, sys.argv[1:])
     print(f"garen: {job} runs on {client.get_address()}", file=sys.stderr, flush=True)

@@ -140,7 +140,7 @@ def _check_limits(given: Any, key: str, limits: Any) -> None:
 def _check_across(settings: schema.Settings) -> None:
     """Rules that join two keys."""
     loop = settings.loop
-    if isinstance(loop, schema.GarenLoop | schema.RetrieveAndRerankLoop) and loop.h >= loop.w:
+    if isinstance(loop, schema.GarenLoop | schema.SlidingLoop) and loop.h >= loop.w:
         raise BadConfig(
             "loop.h", loop.h, f"less than loop.w={loop.w}", "A window that keeps all its documents never takes a new one."
         )

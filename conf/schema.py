@@ -197,8 +197,11 @@ class GarenLoop:
 
 
 @dataclass
-class RetrieveAndRerankLoop:
-    method: str = value("retrieve_and_rerank", choices=("retrieve_and_rerank",))
+class SlidingLoop:
+    method: str = value(
+        "retrieve_and_rerank: the pool alone; slidegar: the graph's neighbours and the pool in turn",
+        choices=("retrieve_and_rerank", "slidegar"),
+    )
     w: int = value("window: documents in one reranker call", minimum=1)
     h: int = value("keep size: documents that two windows share", minimum=0)
     budget: int = value("distinct documents shown to the reranker", minimum=1)
@@ -286,7 +289,7 @@ class Cluster:
 
 
 Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
-Loop = GarenLoop | RetrieveAndRerankLoop | Bm25Loop
+Loop = GarenLoop | SlidingLoop | Bm25Loop
 Reranker = EmbeddingReranker | TableJudge
 Navigator = EmbeddingNavigator | TableJudge
 

@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,8 @@ from jobs.stages import STAGES, Addresses
 
 Make = Callable[[schema.Settings, Mapping[str, Path], Path], dict[str, Any]]
 APP = "garen"  # Serve applications are <APP>-<job id>-<role>
+INPUT_FILES = ("corpus.path", "queries.path", "queries.qrels", "embeddings.model", "reranker.path", "navigator.path", "ask")
+CODE = ("conf", "jobs", "actors")
 EXPECTED = (BadConfig, BadInput, BadArtifact, FileNotFoundError, ValueError)
 
 
@@ -36,7 +39,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
     def composed(cfg: DictConfig) -> None:
         with reported():
-            settings = on_this_machine(load(cfg), submitted="RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ)
+            settings = on_this_machine(load(cfg), submitted())
             try:
                 run(settings)
             finally:
@@ -53,7 +56,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Expected errors end the job with their message and status 2; Ctrl-C with a word on how to go on; others keep their traceback."""
+    """Expected errors end the job with their message and status 2, Ctrl-C with a word on how to go on; others keep their trace."""
     try:
         yield
     except EXPECTED as error:
@@ -78,42 +81,46 @@ def _explain_bad_overrides() -> None:
         raise BadConfig("command line", " ".join(overrides), "overrides that the configuration knows", " ".join(lines)) from None
 
 
-def on_this_machine(settings: schema.Settings, submitted: bool) -> schema.Settings:
-    """Make paths of input files absolute. A submitted job runs in a temporary copy of the code: there they must be so already.
+def submitted() -> bool:
+    """Whether this job was submitted to a Ray cluster: then it runs in a temporary copy of the code."""
+    return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+
+
+def code() -> dict[str, Any]:
+    """The runtime environment that gives every process of a job this code, as it is now."""
+    root = Path(__file__).resolve().parents[1]
+    others = [f"/{path.name}" for path in root.iterdir() if path.name not in CODE]  # Ray cannot be told "all but these"
+    return {"working_dir": str(root), "excludes": [*others, "__pycache__"]}
+
+
+def on_this_machine(settings: schema.Settings, in_copy: bool) -> schema.Settings:
+    """Make paths of input files absolute. in_copy: the job runs in a temporary copy, where they must be so already.
 
     Raises BadConfig for a relative path in a submitted job, and for an artifacts.root that would vanish with the copy.
     """
-    if submitted and Path(settings.artifacts.root).resolve().is_relative_to(Path.cwd().resolve()):
+    if in_copy and Path(settings.artifacts.root).resolve().is_relative_to(Path.cwd().resolve()):
         raise BadConfig(
             "artifacts.root",
             settings.artifacts.root,
             f"a folder outside of {Path.cwd()}, the copy in which a submitted job runs",
             "The copy is removed: set artifacts.root or GAREN_HOME to a folder that every node sees.",
         )
-    files = [
-        ("corpus", "path"),
-        ("queries", "path"),
-        ("queries", "qrels"),
-        ("embeddings", "model"),
-        ("reranker", "path"),
-        ("navigator", "path"),
-    ]
-    for name, key in [*files, ("", "ask")]:
-        node = getattr(settings, name) if name else settings
-        given = getattr(node, key, "")
+    for key in INPUT_FILES:
+        *parents, name = key.split(".")
+        node = getattr(settings, parents[0]) if parents else settings
+        given = getattr(node, name, "")
         if given in ("", "-", "minilm") or Path(given).is_absolute():
             continue
-        if submitted:
-            full = f"{name}.{key}".lstrip(".")
-            raise BadConfig(full, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")
-        setattr(node, key, str(Path(given).absolute()))
+        if in_copy:
+            raise BadConfig(key, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")
+        setattr(node, name, str(Path(given).absolute()))
     return settings
 
 
 def build(
     settings: schema.Settings, kind: str, make: Make, *, ray: bool = True, needs: Mapping[str, float] | None = None
 ) -> Address:
-    """Build one artifact, or say that it is there. `make` gets the settings, the inputs' folders and the draft's folder, and returns counts.
+    """Build one artifact, or say that it is there. `make` gets settings, the inputs' folders and the draft's, and returns counts.
 
     needs: foreseen megabytes of "disk" and "memory".
     """
@@ -194,12 +201,14 @@ def start_ray(cluster: schema.Cluster) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     options: dict[str, Any] = {"address": cluster.address, "logging_level": "ERROR", "log_to_driver": True}
     if cluster.address == "local":
-        # Ray listens on every interface: a token that only this job's processes know keeps others out
+        # Ray listens on every interface and asks for a token: this one only the job's own processes know
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
         options |= {"include_dashboard": False, "num_cpus": cluster.num_cpus or None}
         options |= {"object_store_memory": cluster.object_store_mb * 2**20} if cluster.object_store_mb else {}
+    elif not submitted():
+        options["runtime_env"] = code()  # else Serve's replicas run the code of the job that was the first to use Serve
     ray.init(**options)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's handler aborts after 3 s, with deployments left behind
     from ray.data import DataContext
 
     DataContext.get_current().enable_progress_bars = False
@@ -212,6 +221,7 @@ def _sweep() -> None:
     """Remove deployments whose driver is dead: killed, it could not remove them itself, and they hold CPUs and GPUs."""
     from ray import serve
 
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     apps = [name for name in serve.status().applications if name.startswith(f"{APP}-")]
     if apps:
         from ray.util.state import list_jobs

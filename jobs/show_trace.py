@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from actors.algorithms.loops.dialogue import Iteration
+from actors.algorithms.loops.dialogue import POOL, source_name
 from actors.artifacts import run as run_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.store import open_manifest
@@ -64,7 +64,7 @@ def _show_turn(index: Index, turn: dict[str, Any], gold: dict[int, str]) -> None
     if expanded and turn["candidates"]:
         say(f"    {'explored' if turn['explore'] else 'exploited'} {len(expanded)} sources for {len(turn['added'])} documents:")
     for group, count in list(expanded.items())[:SHOWN] if turn["candidates"] else ():
-        if group == Iteration.POOL:
+        if group == POOL:
             say(f"      {count} from the pool, since the groups ran out")
         else:
             say(f"      {count} from group {group} ({score.get(group, float('nan')):.3f}: {index.summaries[group].concept})")
@@ -72,7 +72,7 @@ def _show_turn(index: Index, turn: dict[str, Any], gold: dict[int, str]) -> None
         say(f"      and {len(expanded) - SHOWN} more")
     for doc, source in zip(turn["added"], turn["added_from"], strict=True):
         if doc in gold:
-            say(f"    * gold {gold[doc]} comes in from {'the pool' if source == Iteration.POOL else f'group {source}'}")
+            say(f"    * gold {gold[doc]} comes in from {source_name(source)}")
 
 
 def _names(index: Index, rows: list[int]) -> str:
@@ -83,7 +83,7 @@ def _origin(trace: list[dict[str, Any]], row: int) -> str:
     for turn in trace:
         if row in turn["added"]:
             source = dict(zip(turn["added"], turn["added_from"], strict=True))[row]
-            return f"added in iteration {turn['iteration']} from {'the pool' if source == Iteration.POOL else f'group {source}'}"
+            return f"added in iteration {turn['iteration']} from {source_name(source)}"
     return "in the first window, from the pool" if trace and row in trace[0]["window"] else "never reached"
 
 

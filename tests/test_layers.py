@@ -28,7 +28,14 @@ MAY_IMPORT = {
     "actors.artifacts": ("actors.artifacts",),
     "actors.corpora": ("conf.schema", "actors.corpora"),
     "actors.engines": ("conf.schema", "actors.engines", "actors.algorithms", "actors.corpora.records"),
-    "actors.judges": ("conf.schema", "actors.judges", "actors.engines", "actors.algorithms", "actors.artifacts", "actors.index"),
+    "actors.judges": (
+        "conf.schema",
+        "actors.judges",
+        "actors.engines",
+        "actors.algorithms",
+        "actors.artifacts",
+        "actors.index",
+    ),
     "jobs": ("conf", "jobs", "actors"),
 }
 CONFIGURATION = {"hydra", "omegaconf"}
@@ -36,15 +43,25 @@ NEVER = {
     "conf": {"ray", "torch"},
     "conf.schema": CONFIGURATION | {"ray", "torch", "numpy"},
     "actors": CONFIGURATION,
-    "actors.algorithms": CONFIGURATION | {"ray", "torch", "os", "io", "pathlib", "shutil", "tempfile", "time", "datetime", "secrets"},
+    "actors.algorithms": CONFIGURATION
+    | {"ray", "torch", "os", "io", "pathlib", "shutil", "tempfile", "time", "datetime", "secrets"},
     "actors.artifacts": CONFIGURATION | {"ray", "torch"},
     "actors.corpora": CONFIGURATION | {"ray", "torch"},
     "jobs": {"torch"},
 }
 NOT_PURE = {"open", "input", "print", "exec", "eval"}
-SEEDED = {"Random", "Generator", "SeedSequence", "default_rng", "PCG64", "Philox"}  # random numbers of which the seed is an argument
+SEEDED = {
+    "Random",
+    "Generator",
+    "SeedSequence",
+    "default_rng",
+    "PCG64",
+    "Philox",
+}  # random numbers of which the seed is an argument
 
-JOBS = {name for name, tree in TREES.items() if name.startswith("jobs.") and "main = session.job(run)" in map(ast.unparse, tree.body)}
+JOBS = {
+    name for name, tree in TREES.items() if name.startswith("jobs.") and "main = session.job(run)" in map(ast.unparse, tree.body)
+}
 MAY_COMPOSE = {  # job -> the jobs whose `run` it may call; None: any
     "jobs.build_index": None,
     "jobs.quickstart": None,
@@ -93,12 +110,14 @@ def test_algorithms_are_pure(module: str) -> None:
     assert [call for call in calls if call in NOT_PURE] == []
     random = [call for call in calls if call.startswith(("random.", "np.random.", "numpy.random."))]
     assert [call for call in random if call.split(".")[-1] not in SEEDED] == []
-    unseeded = [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Call) and dotted(n.func).split(".")[-1] in SEEDED and not n.args]
+    unseeded = [
+        n for n in ast.walk(TREES[module]) if isinstance(n, ast.Call) and dotted(n.func).split(".")[-1] in SEEDED and not n.args
+    ]
     assert unseeded == [], "a generator without a seed"
 
 
 def test_what_counts_as_a_job() -> None:
-    assert JOBS == {name for name in TREES if name.startswith("jobs.") and '"__main__"' in FILES[name].read_text()}
+    assert {name for name in TREES if name.startswith("jobs.") and '"__main__"' in FILES[name].read_text()} == JOBS
     assert {"jobs.build_index", "jobs.run_queries", "jobs.score_run", "jobs.search"} <= JOBS
     scripts = (ROOT / "pyproject.toml").read_text()
     assert [job for job in JOBS if f'"{job}:main"' not in scripts and "bench" not in job] == [], "[project.scripts] lacks a job"
@@ -130,7 +149,15 @@ def test_jobs_are_thin(module: str) -> None:
 @pytest.mark.parametrize("module", TREES)
 def test_a_module_only_defines(module: str) -> None:
     """Nothing at the top of a module but definitions, constants and the guarded call of a job's main."""
-    allowed = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+    allowed = (
+        ast.Import,
+        ast.ImportFrom,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Assign,
+        ast.AnnAssign,
+    )
     for node in TREES[module].body:
         text = ast.unparse(node)
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -131,7 +131,10 @@ def answering(tables: Path, **loop: Any) -> schema.Answering:
 def write_tables(folder: Path, query_ids: Iterable[str] = ("query", "q1")) -> Path:
     """The score tables of documents and groups, the same for every query id."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, scores in (("documents", dict(zip(IDS, DOCUMENT_SCORE, strict=True))), ("groups", dict(enumerate(GROUP_SCORE)))):
+    for name, scores in (
+        ("documents", dict(zip(IDS, DOCUMENT_SCORE, strict=True))),
+        ("groups", dict(enumerate(GROUP_SCORE))),
+    ):
         lines = [f"{query_id}\t{key}\t{score}\n" for query_id in query_ids for key, score in scores.items()]
         (folder / f"{name}.tsv").write_text("query_id\tid\tscore\n" + "".join(lines))
     return folder
@@ -156,7 +159,14 @@ def write_index(root: Path) -> Index:
         "lexicon": build(root, "lexicon", _write_lexicon),
         "summaries": build(root, "summaries", _write_summaries),
     }
-    model = {"engine": "onnx", "quantise": False, "pooling": "", "max_tokens": 8, "query_prefix": "", "document_prefix": ""}
+    model = {
+        "engine": "onnx",
+        "quantise": False,
+        "pooling": "",
+        "max_tokens": 8,
+        "query_prefix": "",
+        "document_prefix": "",
+    }
     aside = {
         "embeddings": {"model": "none", "sha256": ""},
         "answering": asdict(answering(write_tables(root / "tables"))),
@@ -177,7 +187,7 @@ def _write_lexicon(folder: Path) -> None:
 
 def _write_summaries(folder: Path) -> None:
     lines = [
-        summaries.Summary(group, concept, f"All about {concept}.", tuple(np.flatnonzero(GROUP_OF == group).tolist()), "extractive")
+        summaries.Summary(group, concept, f"All about {concept}.", tuple(np.flatnonzero(group == GROUP_OF).tolist()), "extractive")
         for group, concept in enumerate(CONCEPTS)
     ]
     summaries.write_part(folder, lines, SUMMARY_VECTORS)

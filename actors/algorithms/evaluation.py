@@ -17,7 +17,7 @@ WHOLE = ("Rprec", "bpref", "map", "ndcg", "recip_rank", "set_F", "set_P", "set_m
 def evaluate(qrels: Qrels, run: Run, measures: Sequence[str]) -> dict[str, dict[str, float]]:
     """query_id -> measure -> value, for every query that has a relevant document; a query without an answer has 0 in all of them.
 
-    measures: trec_eval's names with their cut, such as `ndcg_cut_10`. Raises ValueError naming one that is none of WITH_CUT and WHOLE.
+    measures: trec_eval's names with their cut, such as `ndcg_cut_10`. Raises ValueError naming one that is not known.
     """
     judged = {query_id: dict(docs) for query_id, docs in qrels.items() if any(r > 0 for r in docs.values())}
     families = {_family(measure) for measure in measures}

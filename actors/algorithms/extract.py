@@ -1,17 +1,15 @@
 """Group summaries without a language model: a concept of a few words and a few of the documents' own sentences.
 
-Concept: class-based tf-idf (BERTopic, Grootendorst 2022, eq. 2: `tf * log(1 + A / f)`) in documents instead of occurrences, so that a group costs
-what its own documents cost, whatever the size of the corpus. Sentences: maximal marginal relevance (Carbonell & Goldstein 1998) over the
-documents, then from each chosen document the sentence in which the group's terms stand most densely.
+Concept: class-based tf-idf after BERTopic (Grootendorst 2022, eq. 2), counted in documents, so that a group costs what its
+own documents cost whatever the size of the corpus. Sentences: maximal marginal relevance (Carbonell and Goldstein 1998)
+over the documents, then from each chosen document the sentence in which the group's terms stand most densely.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +20,28 @@ Floats = NDArray[np.float32]
 Tokens = Callable[[str], list[tuple[str, str]]]
 DocumentFrequency = Callable[[Sequence[str]], NDArray[np.integer]]
 
-NO_TEXT = "(no text)"  # the concept of a group whose documents hold not one letter
+NO_TEXT = "untitled"  # the concept of a group whose documents hold no term
+LIFT_POWER = 1.5  # above 1: what tells the group apart counts for more than what it shares with half the corpus
 PHRASE_WORDS = 3
-PHRASE_SHARE = 0.4  # a word grows into the phrase in which at least this share of its documents has it
-LENGTH_OFFSET = 8.0  # terms that a sentence's length counts as having before its first; keeps scraps from being the densest
+PHRASE_SHARE = 0.4  # a word grows into a phrase that stands in this share of the sentences that hold the word
+PHRASE_WEIGHT = 0.25  # and whose other words weigh at least this share of it: "stem cells", not "stem we"
+FILLER_LETTERS = 4  # stop word lists are never complete: a word as short as this ...
+FILLER_LIFT = 1.5  # ... and hardly commoner here (under e^1.5 times; less in a small corpus) comes last in the concept
+LENGTH_OFFSET = 8.0  # words that a sentence counts as having besides its own; keeps scraps from being the densest
+TOLD = 0.5  # what a term is worth once more each time that a sentence has told it
+LEAD = 4.0  # a document's first sentence counts 1 + LEAD times, the next 1 + LEAD / 2: texts begin with what they are about
 
 
 @dataclass(frozen=True)
 class ExtractLimits:
-    """What a summary may hold and what it may cost. `sentences` are (least, most); lengths are in characters."""
+    """What a summary may hold and what making it may cost.
+
+    concept_words, sentence_characters: the most. sentences: (least, most), least reached wherever the documents hold as many.
+    documents, document_characters: how many documents of a group, and how much of each from its start, are read at all.
+    duplicate_similarity: a document whose cosine to a chosen one reaches it is used only where `least` asks for it.
+    relevance: the lambda of maximal marginal relevance, 1 = only nearness to the centroid. Raises ValueError for values
+    outside their range.
+    """
 
     concept_words: int
     sentences: tuple[int, int]
@@ -44,25 +55,17 @@ class ExtractLimits:
         least, most = self.sentences
         if not 1 <= least <= most:
             raise ValueError(f"sentences={self.sentences}: expected (least, most) with 1 <= least <= most")
-        for name in ("concept_words", "documents", "document_characters"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: expected at least 1")
-        if self.sentence_characters < 20:
-            raise ValueError(f"sentence_characters={self.sentence_characters}: expected at least 20, less holds no sentence")
+        for name, lowest in (("concept_words", 1), ("documents", 1), ("document_characters", 1), ("sentence_characters", 20)):
+            if getattr(self, name) < lowest:
+                raise ValueError(f"{name}={getattr(self, name)}: expected at least {lowest}")
         for name in ("duplicate_similarity", "relevance"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name}={getattr(self, name)}: expected a number from 0 to 1")
 
 
 @dataclass(frozen=True)
-class _Term:
-    weight: float
-    lift: float
-
-
-@dataclass(frozen=True)
 class GroupSummary:
-    """`documents`: positions, in the texts given, of the documents that gave a sentence, in the order of the sentences."""
+    """`documents`: positions, in the texts given, of the documents that gave a sentence, most central first."""
 
     concept: str
     sentences: tuple[str, ...]
@@ -72,182 +75,224 @@ class GroupSummary:
 @dataclass(frozen=True)
 class _Sentence:
     text: str
-    words: tuple[tuple[str, str], ...]  # (surface, term) as they stand
-    joins: tuple[str, ...]  # between word i and i+1: " " or "-" where nothing else stands between them, "" otherwise
-
-    @property
-    def terms(self) -> set[str]:
-        return {term for _, term in self.words}
+    words: list[tuple[str, str]]  # (surface, term) as they stand
+    joins: list[str]  # between a word and the next: the blank or hyphen that alone stands there, "" for anything else
 
 
-def extract(texts: Sequence[str], vectors: Floats, tokens: Tokens, document_frequency: DocumentFrequency, corpus_size, limits: ExtractLimits) -> GroupSummary:
-    order = _canonical(texts, vectors)
-    considered = _consider(order, vectors, limits)
-    documents = {i: _read(texts[i][: limits.document_characters], tokens) for i in considered}
-    weights = _weigh(list(documents.values()), document_frequency, corpus_size)
-    chosen = _choose_documents([i for i in considered if documents[i]], vectors, limits)
-    picked = _choose_sentences([(i, documents[i]) for i in chosen], weights, limits)
-    concept = _concept([documents[i] for i in considered], weights, limits.concept_words)
-    rank = {i: r for r, i in enumerate(considered)}
-    picked.sort(key=lambda p: rank[p[0]])
-    return GroupSummary(concept, tuple(cut(s.text, limits.sentence_characters) for _, s in picked), tuple(dict.fromkeys(i for i, _ in picked)))
+@dataclass(frozen=True)
+class _Term:
+    weight: float
+    lift: float  # log of how many times commoner the term is in the group's documents than in the corpus's
 
 
-def _canonical(texts: Sequence[str], vectors: Floats) -> list[int]:
-    """One position per distinct text, in an order that does not depend on the order of the texts."""
+def extract(
+    texts: Sequence[str],
+    vectors: Floats,
+    tokens: Tokens,
+    document_frequency: DocumentFrequency,
+    corpus_size: int,
+    limits: ExtractLimits,
+) -> GroupSummary:
+    """The summary of one group. It does not depend on the order of the documents.
+
+    texts, vectors [n, d] L2-normalised: the group's documents, n >= 1. tokens: text -> (surface as it stands, term) of each
+    word but the stop words. document_frequency: terms -> in how many of the corpus's `corpus_size` documents each stands.
+    The concept has 1 to `concept_words` words, its phrases parted by commas; it is NO_TEXT where no document has a term.
+    `sentences` is empty where no document has a letter. Raises ValueError if n is 0 or there are not n vectors.
+    """
+    if not texts or vectors.shape[0] != len(texts):
+        raise ValueError(f"{len(texts)} texts, vectors of shape {vectors.shape}: expected at least one text, a vector for each")
+    central = _considered(_distinct(texts, vectors), vectors, limits.documents)
+    read = {i: _read(texts[i][: limits.document_characters], tokens) for i in central}
+    terms = _weigh(list(read.values()), document_frequency, corpus_size)
+    speaking = [i for i in central if read[i]]
+    chosen = _diverse(speaking, vectors, limits)
+    if sum(len(read[i]) for i in chosen) < limits.sentences[0]:
+        chosen = speaking
+    told = _tell([read[i] for i in chosen], terms, limits)
+    return GroupSummary(
+        _concept(list(read.values()), terms, limits.concept_words),
+        tuple(cut(sentence, limits.sentence_characters) for sentences in told for sentence in sentences),
+        tuple(i for i, sentences in zip(chosen, told, strict=True) if sentences),
+    )
+
+
+def _distinct(texts: Sequence[str], vectors: Floats) -> list[int]:
+    """One position per distinct text, sorted by the text, so that nothing further on depends on the order given."""
     first: dict[str, int] = {}
     for i in sorted(range(len(texts)), key=lambda i: (texts[i], vectors[i].tobytes())):
         first.setdefault(" ".join(texts[i].split()).casefold(), i)
     return list(first.values())
 
 
-def _consider(order: list[int], vectors: Floats, limits: ExtractLimits) -> list[int]:
-    """The documents a summary is made from, most central first: all, or half the limit nearest the centroid and the rest spread evenly."""
-    centroid = vectors[order].mean(axis=0)
-    nearness = vectors[order] @ centroid
-    central = [order[i] for i in np.argsort(-nearness, kind="stable")]
-    if len(central) <= limits.documents:
-        return central
-    near = limits.documents // 2
-    spread = np.linspace(near, len(central) - 1, limits.documents - near).round().astype(int)
-    return central[:near] + [central[i] for i in spread]
+def _considered(positions: list[int], vectors: Floats, most: int) -> list[int]:
+    """Most central first: all, or half of `most` nearest to the centroid and the other half spread evenly over the rest."""
+    own = vectors[positions]
+    ranks = np.argsort(-(own @ own.mean(axis=0)), kind="stable")
+    if len(ranks) > most:
+        near = (most + 1) // 2
+        ranks = ranks[np.r_[:near, np.linspace(near, len(ranks) - 1, most - near).round().astype(int)]]
+    return [positions[r] for r in ranks]
 
 
 def _read(text: str, tokens: Tokens) -> list[_Sentence]:
-    return [_Sentence(s, (words := tuple(tokens(s))), _joins(s, words)) for s in split_sentences(text)]
+    sentences = []
+    for sentence in split_sentences(text):
+        words = tokens(sentence)
+        sentences.append(_Sentence(sentence, words, _joins(sentence, [surface for surface, _ in words])))
+    return sentences
 
 
-def _joins(sentence: str, words: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """What stands between each word and the next where it is only a blank or a hyphen, "" elsewhere."""
+def _joins(sentence: str, surfaces: list[str]) -> list[str]:
     gaps, end = [], 0
-    for surface, _ in words:
+    for surface in surfaces:
         start = sentence.find(surface, end)
-        gaps.append(sentence[end:start] if start >= 0 else "")
-        end = start + len(surface) if start >= 0 else end
-    return tuple(gap if gap in (" ", "-") else "" for gap in gaps[1:])
+        gaps.append(sentence[end:start] if start >= 0 else "")  # a tokenizer that normalises may spell it otherwise
+        end = max(end, start + len(surface))
+    return [gap if gap in (" ", "-") else "" for gap in gaps[1:]]
 
 
 def _weigh(documents: list[list[_Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, _Term]:
-    holding: Counter[str] = Counter()
-    presence: dict[str, float] = defaultdict(float)
-    for sentences in documents:
-        first: dict[str, int] = {}
-        for k, sentence in enumerate(sentences):
-            for _, term in sentence.words:
-                first.setdefault(term, k)
-        for term, k in first.items():
-            holding[term] += 1
-            presence[term] += DECAY(k)
-    terms = sorted(holding)
-    inside = np.array([holding[t] for t in terms], dtype=np.float64)
-    everywhere = np.maximum(np.asarray(document_frequency(terms), dtype=np.float64), inside)
-    lift = np.log(inside / len(documents) * corpus_size / everywhere)
-    worth = np.array([presence[t] for t in terms]) * (1 - 0.5 / inside) * np.maximum(lift, 0.01) ** POW
-    return {t: _Term(float(w), float(l)) for t, w, l in zip(terms, worth, lift, strict=True)}
+    """Weight of each term: its presence times a power of log(its share of the group's documents / its share of the corpus's).
 
-POW = 1.5
-DECAY = lambda k: 1/math.sqrt(1+k)
+    Presence is the sum, over the documents with the term, of 1 / sqrt(1 + the sentences before its first). A term of one document
+    alone counts half, one of two documents three quarters: it says less about the group.
+    """
+    firsts = [_first_sentences(sentences) for sentences in documents]
+    holding = Counter(term for first in firsts for term in first)
+    names = sorted(holding)
+    if not names:
+        return {}
+    inside = np.array([holding[name] for name in names], dtype=np.float64)
+    everywhere = np.maximum(np.asarray(document_frequency(names), dtype=np.float64), inside)
+    lift = np.log(inside / len(documents) * (corpus_size / everywhere))
+    presence = np.array([sum((1 + first[name]) ** -0.5 for first in firsts if name in first) for name in names])
+    # The floor keeps an order by presence where the group is the whole corpus and no term tells it apart.
+    weight = presence * (1 - 0.5 / inside) * np.maximum(lift, 0.01) ** LIFT_POWER
+    return {name: _Term(w, v) for name, w, v in zip(names, weight.tolist(), lift.tolist(), strict=True)}
 
-def _choose_documents(central: list[int], vectors: Floats, limits: ExtractLimits) -> list[int]:
-    if not central: return []
+
+def _first_sentences(sentences: list[_Sentence]) -> dict[str, int]:
+    first: dict[str, int] = {}
+    for k, sentence in enumerate(sentences):
+        for _, term in sentence.words:
+            first.setdefault(term, k)
+    return first
+
+
+def _diverse(central: list[int], vectors: Floats, limits: ExtractLimits) -> list[int]:
+    """Maximal marginal relevance to the centroid, near-duplicates of a chosen document passed over; most central first."""
     own = vectors[central]
-    centroid = own.mean(axis=0); centroid /= max(np.linalg.norm(centroid), 1e-9)
-    relevance = own @ centroid
-    similar = own @ own.T
+    similarity = own @ own.T
+    centroid = own.sum(axis=0)
+    relevance = own @ centroid / max(float(np.linalg.norm(centroid)), 1e-9)
+    nearest = np.zeros(len(central), dtype=np.float32)
+    free = np.ones(len(central), dtype=bool)
     chosen: list[int] = []
-    open_ = np.ones(len(central), dtype=bool)
-    nearest = np.zeros(len(central))
-    while open_.any() and len(chosen) < limits.sentences[1]:
-        score = np.where(open_, limits.relevance * relevance - (1 - limits.relevance) * nearest, -np.inf)
-        best = int(score.argmax())
+    while free.any() and len(chosen) < limits.sentences[1]:
+        score = limits.relevance * relevance - (1 - limits.relevance) * nearest
+        best = int(np.where(free, score, -np.inf).argmax())
         chosen.append(best)
-        open_[best] = False
-        open_ &= similar[best] < limits.duplicate_similarity
-        nearest = np.maximum(nearest, similar[best])
-    return [central[i] for i in sorted(chosen)]
+        free &= similarity[best] < limits.duplicate_similarity
+        free[best] = False
+        nearest = np.maximum(nearest, similarity[best])
+    return [central[r] for r in sorted(chosen)]
 
 
-def _choose_sentences(documents: list[tuple[int, list[_Sentence]]], weights: dict[str, float], limits: ExtractLimits) -> list[tuple[int, _Sentence]]:
-    left = {i: list(s) for i, s in documents}
+def _tell(documents: list[list[_Sentence]], terms: dict[str, _Term], limits: ExtractLimits) -> list[list[str]]:
+    """Each document's sentences for the summary: its best in turn, round after round until there are enough."""
+    left = [dict(enumerate(sentences)) for sentences in documents]
+    picked: list[list[str]] = [[] for _ in documents]
     told: Counter[str] = Counter()
-    seen=set(); out = []
-    target = limits.sentences[1]
-    while any(left.values()) and len(out) < target:
-        for i, sentences in left.items():
-            if not sentences or len(out) >= target: continue
-            best = max(range(len(sentences)), key=lambda k: (density(sentences[k], weights, told, k, limits), -k))
-            s = sentences.pop(best)
-            if (key := s.text.casefold()) in seen: continue
-            seen.add(key)
-            told.update(s.terms)
-            out.append((i, s))
-    return out
+    texts: set[str] = set()
+    while any(left) and len(texts) < limits.sentences[1]:
+        for open_, own in zip(left, picked, strict=True):
+            if not open_ or len(texts) == limits.sentences[1]:
+                continue
+            best = max(open_, key=lambda k: (_density(open_[k], k, terms, told), -k))
+            sentence = open_.pop(best)
+            told.update({term for _, term in sentence.words})
+            if sentence.text.casefold() not in texts:
+                texts.add(sentence.text.casefold())
+                own.append(sentence.text)
+    return picked
 
-WEIGH = lambda i,f,p,g: i*np.log1p(p/f)
-LEAD=0.5
-TOLD=0.5
-def density(s, weights, told, k, limits) -> float:
-    worth = sum(weights[t].weight * TOLD ** min(told[t],4) for t in sorted(s.terms))
-    letters = sum(c.isalpha() or c.isspace() for c in s.text) / len(s.text)
-    d = worth / (LENGTH_OFFSET + len(s.words))
-    if letters < 0.8: d *= 0.5
-    if len(s.words) < 3: d *= 0.3
-    return d * (1 + LEAD / (1 + k))
+
+def _density(sentence: _Sentence, before: int, terms: dict[str, _Term], told: Counter[str]) -> float:
+    """Weight of the sentence's terms per word; less for what is told already, for scraps, for signs and digits."""
+    distinct = dict.fromkeys(term for _, term in sentence.words)
+    density = sum(terms[term].weight * TOLD ** told[term] for term in distinct) / (LENGTH_OFFSET + len(sentence.words))
+    prose = sum(c.isalpha() or c == " " for c in sentence.text) > 0.8 * len(sentence.text)
+    return density * (1 + LEAD / (1 + before)) * (1.0 if prose else 0.5) * (1.0 if len(distinct) >= 3 else 0.3)
 
 
 def _concept(documents: list[list[_Sentence]], terms: dict[str, _Term], words: int) -> str:
+    """The weightiest words, each grown into the phrase it usually stands in, none like another, until there are `words`."""
     places: dict[str, list[tuple[_Sentence, int]]] = defaultdict(list)
-    for sentence in (s for d in documents for s in d):
+    for sentence in (s for sentences in documents for s in sentences):
         for i, (_, term) in enumerate(sentence.words):
             places[term].append((sentence, i))
-    surface = {t: _most_common(Counter(s.words[i][0] for s, i in found)) for t, found in places.items()}
-    ranked = sorted(terms, key=lambda t: (_is_filler(surface[t], terms[t]), -terms[t].weight * _readability(surface[t]), t))
+    surfaces = {term: _usual(Counter(s.words[i][0] for s, i in at)) for term, at in places.items()}
+    common = min(FILLER_LIFT, max((term.lift for term in terms.values()), default=0.0) / 2)
+    fillers = {term for term, surface in surfaces.items() if terms[term].lift < common and _is_short(surface)}
+    worth = {term: terms[term].weight * _readability(surface) for term, surface in surfaces.items()}
+    free = set(worth)
     phrases: list[str] = []
-    used: list[str] = []
-    for seed in ranked:
-        if len(used) >= words:
-            break
-        free = lambda t: not any(_alike(surface[t], u) for u in used)
-        if free(seed):
-            phrase = _grow(seed, places[seed], words - len(used), lambda t: free(t) and (t==seed or (terms[t].weight >= EDGE * terms[seed].weight and not _is_filler(surface[t], terms[t]))))
-            phrases.append(phrase)
-            used += phrase.replace("-", " ").split()
+    room = words
+    for seed in sorted(worth, key=lambda term: (term in fillers, -worth[term], term)):
+        if room and seed in free:
+            partners = {t for t in free - fillers if terms[t].weight >= PHRASE_WEIGHT * terms[seed].weight} | {seed}
+            phrases.append(_grow(places[seed], partners, room))
+            taken = phrases[-1].replace("-", " ").split()
+            free = {t for t in free if not _is_like(surfaces[t], taken)} - {seed}
+            room -= len(taken)
     return ", ".join(phrases) or NO_TEXT
 
-EDGE = 0.25
 
-def _is_filler(surface, term):
-    return len(surface) <= 4 and term.lift < 1.5 and not (len(surface) > 1 and surface.isupper())
-
-def _grow(seed, places, room, fits) -> str:
-    counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    fit: dict[str, bool] = {}
+def _grow(places: list[tuple[_Sentence, int]], partners: set[str], room: int) -> str:
+    """The longest phrase of `partners` around the places of a word that is usual there; the word itself where there is none."""
+    spelled: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for sentence, at in places:
-        for a in range(max(0, at - PHRASE_WORDS + 1), at + 1):
-            for b in range(at, min(a + min(PHRASE_WORDS, room), len(sentence.words))):
-                if not all(sentence.joins[a:b]): break
-                ts = tuple(t for _, t in sentence.words[a:b+1])
-                if len(set(ts)) < len(ts): continue
-                if all(fit.setdefault(t, fits(t)) if t not in fit else fit[t] for t in ts):
-                    text = "".join(w + j for (w, _), j in zip(sentence.words[a:b+1], (*sentence.joins[a:b], "")))
-                    counts[ts][text] += 1
-    usual = {ts: c for ts, c in counts.items() if len(ts) == 1 or c.total() >= max(2, PHRASE_SHARE * len(places))}
-    best = min(usual, key=lambda ts: (-len(ts), -usual[ts].total(), ts))
-    return _most_common(usual[best])
+        for a, b in _spans(sentence, at, min(PHRASE_WORDS, room)):
+            phrase = tuple(term for _, term in sentence.words[a:b])
+            surfaces = [surface for surface, _ in sentence.words[a:b]]
+            repeats = any(_is_like(surface, surfaces[:i]) for i, surface in enumerate(surfaces))
+            if partners.issuperset(phrase) and not repeats and len(set(phrase)) == b - a:
+                ends = [*sentence.joins[a : b - 1], ""]
+                spelled[phrase]["".join(w + end for (w, _), end in zip(sentence.words[a:b], ends, strict=True))] += 1
+    least = max(2.0, PHRASE_SHARE * len(places))
+    usual = [phrase for phrase, spellings in spelled.items() if len(phrase) == 1 or spellings.total() >= least]
+    return _usual(spelled[min(usual, key=lambda phrase: (-len(phrase), -spelled[phrase].total(), phrase))])
 
-def _readability(s):
-    f = 1.0
-    if not any(c.isalpha() for c in s): f *= 0.2
-    elif any(c.isdigit() for c in s): f *= 0.6
-    if len(s) > 20 or len(s) < 3: f *= 0.6
-    return f
 
-def _alike(s, b):
-    a, b = s.casefold(), b.casefold()
-    return a in b or b in a
+def _spans(sentence: _Sentence, at: int, longest: int) -> Iterator[tuple[int, int]]:
+    """All [a, b) of at most `longest` words around word `at` that stand side by side."""
+    for a in range(max(0, at - longest + 1), at + 1):
+        for b in range(at + 1, min(a + longest, len(sentence.words)) + 1):
+            if all(sentence.joins[a : b - 1]):
+                yield a, b
 
-def _most_common(c: Counter[str]) -> str:
+
+def _usual(spellings: Counter[str]) -> str:
+    """The most frequent spelling, first without regard to capitals, then among those; small letters where that is a tie."""
     folded: Counter[str] = Counter()
-    for s, n in c.items(): folded[s.casefold()] += n
-    f = min(folded, key=lambda x: (-folded[x], x))
-    return min((s for s in c if s.casefold() == f), key=lambda s: (-c[s], s.swapcase()))
+    for spelling, count in spellings.items():
+        folded[spelling.casefold()] += count
+    usual = min(folded, key=lambda word: (-folded[word], word))
+    return min((s for s in spellings if s.casefold() == usual), key=lambda s: (-spellings[s], s.swapcase()))
+
+
+def _is_short(surface: str) -> bool:
+    acronym = len(surface) > 1 and surface.isupper()
+    return len(surface) <= FILLER_LETTERS and not acronym
+
+
+def _readability(surface: str) -> float:
+    if not any(c.isalpha() for c in surface):
+        return 0.2
+    return 0.6 if len(surface) < 3 or len(surface) > 20 or any(c.isdigit() for c in surface) else 1.0
+
+
+def _is_like(surface: str, words: list[str]) -> bool:
+    folded = surface.casefold()
+    return any(folded in word or word in folded for word in (w.casefold() for w in words))

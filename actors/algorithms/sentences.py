@@ -1,14 +1,15 @@
-"""Sentences of any text that a corpus holds: prose, titles, hard-wrapped docstrings, Markdown, listings. No language model, no word lists but one."""
+"""Sentences of any text that a corpus holds: prose, titles, hard-wrapped docstrings, Markdown, listings."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
-WRAP_COLUMNS = 100  # a block with a longer line was not wrapped by hand: each of its newlines is meant
+WRAP_COLUMNS = range(60, 101)  # a block whose longest line is shorter or longer was not wrapped: its newlines are meant
 
 _ABBREVIATIONS = frozenset(
-    "al approx ca cf dept dr ed eds eg eq eqs est fig figs gen gov inc ie jr lt mr mrs ms mt nos pp prof ref refs resp sr st viz vol vs".split()
+    ("al", "approx", "ca", "cf", "dept", "dr", "ed", "eds", "eg", "eq", "eqs", "fig", "figs", "gen", "gov", "ie", "inc", "jr")
+    + ("lt", "mr", "mrs", "ms", "nos", "pp", "prof", "ref", "refs", "resp", "sr", "st", "viz", "vol", "vs")
 )
 _MARKER = re.compile(r"^\s*(?:#{1,6}\s+|>\s+|[-*+•]\s+|\(?\d{1,3}[.)]\s+)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -19,9 +20,11 @@ _INITIALS = re.compile(r"(?:\w\.)*[^\W\d_]")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of `text` in order, white space collapsed. Headings, list items and table lines are sentences of their own;
-    lines without a letter are left out. A first line that is one single word (a name above its description) begins the sentence that
-    follows it."""
+    """The sentences of `text` in order, white space collapsed; those without a letter are left out.
+
+    Headings and list items are sentences of their own. A first line that is a single word (a name above its description)
+    begins the sentence after it, unless that begins with it.
+    """
     sentences = [s for unit in _units(text) for s in _split_unit(unit) if any(c.isalpha() for c in s)]
     if len(sentences) > 1 and " " not in sentences[0] and not _END.search(sentences[0] + " "):
         name, following, *rest = sentences
@@ -61,7 +64,7 @@ def _continues(previous: str, line: str, width: int) -> bool:
     if previous.lstrip().startswith("#") or not any(c.isalnum() for c in line) or not any(c.isalnum() for c in previous):
         return False
     first = line.split(maxsplit=1)[0]
-    return first[0].islower() or (width <= WRAP_COLUMNS and len(previous) + 1 + len(first) > width)
+    return first[0].islower() or (width in WRAP_COLUMNS and len(previous) + 1 + len(first) > width)
 
 
 def _split_unit(unit: str) -> list[str]:

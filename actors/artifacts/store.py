@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 FORMATS = {  # raise a number when the files of a kind change their meaning
     "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 1, "metrics": 1,
 }  # fmt: skip
+JOBS = {"run": "run_queries", "metrics": "score_run"}  # the job of a kind, where it is not build_<kind>
 MANIFEST = "manifest.json"
 TIMINGS = "timings.parquet"  # clocks and retries: outside identity, checksums and byte comparison
 TIMING = pa.schema([("query_id", pa.string()), ("name", pa.string()), ("seconds", pa.float64())])
@@ -97,6 +98,8 @@ def draft(address: Address) -> Iterator[Path]:
 
 def finish(address: Address, counts: Mapping[str, Any]) -> Path:
     """Seal a draft: checksums and manifest are written, then the folder gets its final name. Returns the folder."""
+    for torn in [p for p in address.partial.iterdir() if p.name.startswith(".") or p.name.endswith(".new")]:
+        torn.unlink()  # a write that was killed before its rename, here or in `blocks`
     files = {p.name: [p.stat().st_size, sha256(p)] for p in sorted(address.partial.iterdir()) if p.name not in (MANIFEST, TIMINGS)}
     manifest = {
         "kind": address.recipe.kind,
@@ -120,7 +123,8 @@ def open_manifest(folder: Path, kind: str, *, checksums: bool = False) -> dict[s
     path = folder / MANIFEST
     if not path.exists():
         state = "is unfinished" if folder.with_name(folder.name + ".partial").exists() else "does not exist"
-        raise BadArtifact(f"{folder} {state}. Run its job: python -m jobs.build_{kind} with the same settings.")
+        job = JOBS.get(kind, f"build_{kind}")
+        raise BadArtifact(f"{folder} {state}. Run its job: python -m jobs.{job} with the same settings.")
     manifest: dict[str, Any] = json.loads(path.read_text())
     if (manifest["kind"], manifest["format"]) != (kind, FORMATS[kind]):
         raise BadArtifact(
@@ -164,8 +168,7 @@ def sync(folder: Path) -> None:
 def add_timings(folder: Path, lines: Sequence[tuple[str, str, float]]) -> None:
     """Add (query_id, name, seconds) lines to a draft's timings; the query_id of a whole stage is empty."""
     path = folder / TIMINGS
-    columns = [pa.array(column, kind) for column, kind in zip(zip(*lines, strict=True), TIMING.types, strict=True)]
-    new = pa.table(columns, schema=TIMING) if lines else TIMING.empty_table()
+    new = pa.Table.from_pylist([dict(zip(TIMING.names, line, strict=True)) for line in lines], schema=TIMING)
     pq.write_table(pa.concat_tables([pq.read_table(path), new]) if path.exists() else new, path)
 
 

@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from actors.index import open_index
 from actors.judges.judge import OK, Ask, Scores
 
-COLUMNS = ("query_id", "id", "score")
+COLUMNS = {"query_id": pa.string(), "id": pa.string(), "score": pa.float64()}
+TSV = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)  # an id may hold quotes
+TYPES = pyarrow.csv.ConvertOptions(column_types=COLUMNS)
 
 
 class TableJudge:
     """Looks scores up by query and document id, or by query and group number."""
 
     def __init__(self, path: str, of: str, missing: float) -> None:
-        """of: "documents" (id is a doc_id) or "groups" (id is a group number). missing: the score of what the table lacks (counted).
+        """of: "documents" (id is a doc_id) or "groups" (id is a group number). missing: the score of what it lacks (counted).
 
         Raises ValueError naming the file when it is missing, lacks a column, or holds a pair twice.
         """
@@ -42,19 +45,22 @@ def read_table(path: Path) -> dict[str, dict[str, float]]:
     """query_id -> id -> score, from a Parquet file or a TAB-separated file with a header line."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file. Give the table's path, absolute, as reranker.path or navigator.path.")
-    if path.suffix == ".parquet":
-        table = pq.read_table(path)
-    else:
-        types = {"query_id": pa.string(), "id": pa.string(), "score": pa.float64()}
-        options = pyarrow.csv.ConvertOptions(column_types=types)
-        table = pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter="\t"), convert_options=options)
-    if missing := [name for name in COLUMNS if name not in table.column_names]:
-        raise ValueError(
-            f"{path}: column {missing[0]} is missing; expected {', '.join(COLUMNS)}, found {', '.join(table.column_names)}."
-        )
+    expected = f"Expected {', '.join(COLUMNS)}, in Parquet or separated by TABs below a header line."
+    try:
+        if path.suffix == ".parquet":
+            table = pq.read_table(path)
+        else:
+            table = pyarrow.csv.read_csv(path, parse_options=TSV, convert_options=TYPES)
+        columns = [table.column(name).cast(kind) for name, kind in COLUMNS.items()]
+    except KeyError as missing:
+        raise ValueError(f"{path}: {missing.args[0]}; found {', '.join(table.column_names)}. {expected}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: {error}. {expected}") from None
+    for name, column in zip(COLUMNS, columns, strict=True):
+        if empty := pc.sum(pc.is_null(column, nan_is_null=True)).as_py():
+            raise ValueError(f"{path}: {empty:,} values of {name} are empty or not a number. {expected}")
     scores: dict[str, dict[str, float]] = {}
-    for query_id, name, score in zip(*(table.column(c).to_pylist() for c in COLUMNS), strict=True):
-        known = scores.setdefault(str(query_id), {})
-        if known.setdefault(str(name), float(score)) != float(score):
+    for query_id, name, score in zip(*(column.to_pylist() for column in columns), strict=True):
+        if scores.setdefault(query_id, {}).setdefault(name, score) != score:
             raise ValueError(f"{path}: query {query_id}, id {name} has two scores. Keep one of them.")
     return scores

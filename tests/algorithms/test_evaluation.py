@@ -44,7 +44,10 @@ def test_names_with_and_without_a_cut(measure: str) -> None:
     assert evaluate({"q": {"a": 1}}, {"q": run_of("a", "b")}, [measure])["q"][measure] > 0
 
 
-@pytest.mark.parametrize("measure", ["ndgc_cut_10", "", "ndcg_cut_x", "map_10", "recip_rank_10", "ndcg_cut", "ndcg_cut_0", "P_05", "P_-1", "gm_map"])
+@pytest.mark.parametrize(
+    "measure",
+    ["ndgc_cut_10", "", "ndcg_cut_x", "map_10", "recip_rank_10", "ndcg_cut", "ndcg_cut_0", "P_05", "P_-1", "gm_map"],
+)
 def test_an_unknown_measure_is_named(measure: str) -> None:
     """pytrec_eval alone answers some of these with another measure, and ends the process by a segmentation fault on others."""
     with pytest.raises(ValueError, match=f"metrics.measures: '{measure}' is not known"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from actors.algorithms.loops.dialogue import Loop, Navigate, Outcome, Pool, Rerank
 from actors.algorithms.loops.garen import garen
 from actors.algorithms.loops.retrieve_and_rerank import retrieve_and_rerank
+from actors.algorithms.loops.slidegar import slidegar
 
 CASES = sorted((Path(__file__).parent.parent / "cases" / "loop").glob("case-*.json"))
 
@@ -88,8 +90,9 @@ def test_garen(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
-def test_retrieve_and_rerank(path: Path) -> None:
+@pytest.mark.parametrize("method", [retrieve_and_rerank, slidegar], ids=lambda m: m.__name__)
+def test_sliding_methods(path: Path, method: Callable[..., Loop]) -> None:
     case = Case(path)
     given = case.case["parameters"]
-    loop = retrieve_and_rerank(case.pool, case, case.excluded, w=given["w"], h=given["h"], budget=given["budget"])
-    assert case.names(case.answer(loop).ranking) == case.case["expected"]["retrieve_and_rerank"]["final"]
+    loop = method(case.pool, case, case.excluded, w=given["w"], h=given["h"], budget=given["budget"])
+    assert case.names(case.answer(loop).ranking) == case.case["expected"][method.__name__]["final"]

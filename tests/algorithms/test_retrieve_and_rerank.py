@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.algorithms.loops.bm25 import bm25
-from actors.algorithms.loops.dialogue import Iteration, Outcome, Pool
+from actors.algorithms.loops.dialogue import POOL, Outcome, Pool
 from actors.algorithms.loops.retrieve_and_rerank import retrieve_and_rerank
 from tests.toy import Talk, by, small
 
@@ -59,9 +59,10 @@ def test_a_failed_window_keeps_its_order_and_is_marked() -> None:
 def test_all_come_from_the_pool() -> None:
     outcome = Talk()(retrieve_and_rerank(Pool([0, 1, 2, 3, 4]), GRAPH, (), w=3, h=1, budget=100))
     assert [turn.added for turn in outcome.iterations] == [[0, 1, 2, 3, 4], []]
-    assert outcome.iterations[0].added_from == [Iteration.POOL] * 5
+    assert outcome.iterations[0].added_from == [POOL] * 5
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 60), st.integers(1, 9), st.integers(0, 8), st.integers(1, 60), st.randoms(use_true_random=False))
 def test_every_document_is_shown_and_stays_in_the_answer(documents: int, w: int, h: int, budget: int, random) -> None:
     pool = random.sample(range(200), documents)

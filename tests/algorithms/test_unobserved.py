@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.algorithms.loops.dialogue import Pool
@@ -54,12 +54,21 @@ def test_the_first_stage_is_asked_once_a_group_and_only_about_members_outside_th
     assert asked == [[0, 3]]
 
 
+def test_neighbours_in_the_order_of_the_documents_each_once() -> None:
+    unobserved = Unobserved(small("aabbbb", {0: [4, 2, 3], 1: [3, 5, 2, 0]}), Pool([0, 1]), (5,))
+    unobserved.observe([0, 1])
+    assert unobserved.neighbours_of([1, 0]) == [3, 2, 4]
+    unobserved.observe([2])
+    assert unobserved.neighbours_of([0, 1]) == [4, 3]
+
+
 @pytest.mark.parametrize("neighbours", [[[-1]], [[-1, -1]]])
 def test_no_neighbours_no_votes(neighbours: list[list[int]]) -> None:
     graph = Graph(np.array(neighbours * 2, np.int32), np.array([0, 1], np.int32))
     assert Unobserved(graph, Pool([0]), ()).votes([0]) == {}
 
 
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_it_is_what_sets_say(group_of: list[int], random) -> None:
     names = np.unique(group_of, return_inverse=True)[1].astype(np.int32)
@@ -76,6 +85,7 @@ def test_it_is_what_sets_say(group_of: list[int], random) -> None:
         while (doc := unobserved.next_of_group(group)) is not None:
             order.append(doc)
         assert order == [d for d in pool if d in members] + sorted(members - set(pool))
+    assert unobserved.rest_of_pool() == [d for d in pool if d in left]
     rest = []
     while (doc := unobserved.next_of_pool()) is not None:
         rest.append(doc)

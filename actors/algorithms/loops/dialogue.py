@@ -58,6 +58,14 @@ class Pool:
     score: Callable[[list[int]], Sequence[float]] | None = None
 
 
+POOL, NEIGHBOURS = -1, -2  # in added_from, beside the group numbers
+
+
+def source_name(source: int) -> str:
+    """What brought a document in, in words."""
+    return {POOL: "the pool", NEIGHBOURS: "the graph's neighbours"}.get(source, f"group {source}")
+
+
 @dataclass
 class Iteration:
     """One turn of a loop, as the trace keeps it. Documents are rows; the lists of a pair have the same length."""
@@ -76,8 +84,6 @@ class Iteration:
     added: list[int] = field(default_factory=list)
     added_from: list[int] = field(default_factory=list)
     rerank_failed: bool = False
-
-    POOL = -1  # in added_from: the document came from the pool and not from a group
 
 
 @dataclass

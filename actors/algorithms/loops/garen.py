@@ -1,4 +1,4 @@
-"""GAREN (section 4.2, Algorithm 1, Appendix E): rerank the window, let the navigator say which groups to expand, add their documents.
+"""GAREN (section 4.2, Algorithm 1, Appendix E): rerank the window, let the navigator choose groups, add their documents.
 
 Where the paper is silent the rule stands beside the line that settles it.
 """
@@ -8,7 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from actors.algorithms.loops.dialogue import Answer, CorpusGraph, Iteration, Loop, Navigate, Outcome, Pool, Rerank, Requests
+from actors.algorithms.loops.dialogue import (
+    POOL,
+    Answer,
+    CorpusGraph,
+    Iteration,
+    Loop,
+    Navigate,
+    Outcome,
+    Pool,
+    Requests,
+    Rerank,
+)
 from actors.algorithms.loops.unobserved import Unobserved
 from actors.algorithms.propagation import propagate
 
@@ -112,7 +123,7 @@ def _expand(turn: Iteration, unobserved: Unobserved, groups: Sequence[int], coun
     taken = set(turn.added)
     while len(turn.added) < count and (doc := unobserved.next_of_pool()) is not None:
         if doc not in taken:
-            turn.added_from.append(Iteration.POOL)
+            turn.added_from.append(POOL)
             turn.added.append(doc)
     return turn.added
 

@@ -9,6 +9,7 @@ from actors.algorithms.loops.bm25 import bm25
 from actors.algorithms.loops.dialogue import Loop
 from actors.algorithms.loops.garen import garen
 from actors.algorithms.loops.retrieve_and_rerank import retrieve_and_rerank
+from actors.algorithms.loops.slidegar import slidegar
 
 
 class Method(NamedTuple):
@@ -22,4 +23,5 @@ METHODS: dict[str, Method] = {
     "bm25": Method(bm25, ()),
     "garen": Method(garen, ("reranker", "navigator")),
     "retrieve_and_rerank": Method(retrieve_and_rerank, ("reranker",)),
+    "slidegar": Method(slidegar, ("reranker",)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actors.algorithms.loops.dialogue import CorpusGraph, Iteration, Loop, Outcome, Pool, Rerank
+from actors.algorithms.loops.dialogue import POOL, CorpusGraph, Iteration, Loop, Outcome, Pool, Rerank
 
 
 def retrieve_and_rerank(pool: Pool, graph: CorpusGraph, excluded: Iterable[int], *, w: int, h: int, budget: int) -> Loop:
@@ -16,7 +16,7 @@ def retrieve_and_rerank(pool: Pool, graph: CorpusGraph, excluded: Iterable[int],
     while end > 0:
         start = max(0, end - w)
         turn = Iteration(window=ranking[start:end], added=[] if iterations else list(ranking))
-        turn.added_from = [Iteration.POOL] * len(turn.added)
+        turn.added_from = [POOL] * len(turn.added)
         (answer,) = yield (Rerank(turn.window),)
         turn.rerank_failed = answer is None
         turn.ranked = turn.window if answer is None else [int(doc) for doc in answer]

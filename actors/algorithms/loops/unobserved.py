@@ -79,6 +79,15 @@ class Unobserved:
                 return doc
         return None
 
+    def rest_of_pool(self) -> list[int]:
+        """The pool's unobserved documents, best first."""
+        return [doc for doc in self.pool if doc not in self.observed]
+
+    def neighbours_of(self, docs: Sequence[int]) -> list[int]:
+        """The unobserved neighbours of documents: in the documents' order, each one's nearest first, each once."""
+        near = dict.fromkeys(self.graph.neighbours[list(docs)].ravel().tolist())
+        return [doc for doc in near if doc >= 0 and doc not in self.observed and doc not in self.excluded]
+
     def _members_in_order(self, group: int) -> Iterator[int]:
         yield from self._pool_of_group.get(group, ())
         rest = [d for d in self.graph.members(group).tolist() if d not in self._rank and d not in self.excluded]

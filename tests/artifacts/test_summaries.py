@@ -1,0 +1,67 @@
+"""Summaries in parts: as they were written, and the same bytes after any kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from actors.artifacts import summaries
+from actors.artifacts.summaries import Summary
+
+LINES = [
+    Summary(
+        group,
+        f"concept {group}",
+        f"Ein Satz.\nÜber {group}.",
+        tuple(range(group)),
+        "repaired" if group % 3 == 1 else "extractive",
+    )
+    for group in range(5)
+]
+VECTORS = np.eye(5, 4, dtype=np.float32)
+
+
+def make(folder: Path, step: int = 2) -> dict[str, int]:
+    for first, last in summaries.missing_parts(folder, len(LINES), step):
+        summaries.write_part(folder, LINES[first:last], VECTORS[first:last])
+    return summaries.join(folder, len(LINES))
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    assert make(tmp_path) == {"extractive": 3, "repaired": 2}
+    opened = summaries.open_summaries(tmp_path)
+    assert [opened[group] for group in range(len(opened))] == LINES
+    assert opened.vectors.dtype == np.float16 and np.array_equal(opened.vectors, VECTORS)
+    assert opened[2].text == "concept 2\nEin Satz.\nÜber 2."
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["summaries.parquet", "summary_vectors.f16.npy"]
+
+
+@pytest.mark.parametrize("group", [-1, 5])
+def test_a_group_that_is_not_there(tmp_path: Path, group: int) -> None:
+    make(tmp_path)
+    with pytest.raises(IndexError, match=f"group {group}: expected 0 to 4"):
+        summaries.open_summaries(tmp_path)[group]
+
+
+def test_killed_at_every_rename_and_started_again(killed_everywhere) -> None:
+    made = killed_everywhere(make)
+    assert len(made) >= 9  # 3 parts of 2 files, the two at the end, and the attempt that nothing killed
+    assert len({str(files) for files in made}) == 1
+
+
+def test_another_part_size_after_a_kill(tmp_path: Path, killed_everywhere) -> None:
+    sizes = iter([2, 3] * 20)
+    made = killed_everywhere(lambda folder: make(folder, next(sizes)))
+    tables = []
+    for number in range(1, len(made) + 1):
+        opened = summaries.open_summaries(tmp_path / str(number))
+        assert [opened[group] for group in range(len(opened))] == LINES
+        tables.append(made[number - 1])
+    assert len({str(files) for files in tables}) == 1
+
+
+def test_no_groups(tmp_path: Path) -> None:
+    assert summaries.join(tmp_path, 0) == {}
+    assert len(summaries.open_summaries(tmp_path)) == 0

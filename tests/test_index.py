@@ -1,0 +1,116 @@
+"""The toy's index: opened, searched in process, and refused when it is damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from actors.artifacts.store import BadArtifact
+from actors.index import Hit, Index, open_index
+from conf import schema
+from tests import toy
+
+
+@pytest.fixture
+def own(tmp_path: Path, toy_index: Index) -> Path:
+    """A copy of the toy's index that a test may damage."""
+    shutil.copytree(toy_index.folder.parent, tmp_path / "toy")
+    return tmp_path / "toy" / toy_index.folder.name
+
+
+def test_everything_in_it_is_the_toy(toy_index: Index) -> None:
+    assert [toy_index.corpus.text(row) for row in range(12)] == toy.TEXTS
+    assert np.array_equal(toy_index.neighbours, toy.NEIGHBOURS) and np.array_equal(toy_index.group_of, toy.GROUP_OF)
+    assert toy_index.members(1).tolist() == [3, 4, 5]
+    assert np.allclose(toy_index.vectors, toy.VECTORS, atol=1e-3)
+    assert [toy_index.summaries[group].concept for group in range(4)] == toy.CONCEPTS
+    assert toy_index.models == str(toy_index.folder.parent.parent / "models")
+
+
+def test_the_pool_is_bm25_s_and_scores_what_is_outside_it(toy_index: Index) -> None:
+    pool = toy_index.pool("Copper!", (), toy_index.answering.first_stage)
+    assert pool.docs == toy.POOL
+    assert pool.score is not None
+    two, four, five = pool.score([2, 4, 5])
+    assert two == 0.0 < four < five
+    assert toy_index.lexical_scores("copper", [2, 4, 5]).tolist() == [two, four, five]
+
+
+def test_excluded_documents_make_room_in_the_pool(toy_index: Index) -> None:
+    assert toy_index.pool("copper", (0, 6), toy_index.answering.first_stage).docs == [3, 1, 8, 9, 5, 4]
+    assert toy_index.pool("no such word", (), toy_index.answering.first_stage).docs == []
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+def test_search_gives_the_answer_worked_by_hand(toy_index: Index) -> None:
+    hits = toy_index.search(toy.QUERY, top=3)
+    assert hits == [
+        Hit(1, "doc 4", toy.TEXTS[4], 1, "wires", "group 1"),
+        Hit(2, "doc 8", toy.TEXTS[8], 2, "roofs", "group 2"),
+        Hit(3, "doc 2", toy.TEXTS[2], 0, "mining", "group 0"),
+    ]
+    assert [hit.doc_id for hit in toy_index.search(toy.QUERY)] == [f"doc {row}" for row in (4, 8, 2, 5, 0, 3, 6, 1)]
+    assert {hit.source for hit in toy_index.search(toy.QUERY)[4:]} == {"the pool"}
+
+
+def test_search_with_another_loop(toy_index: Index) -> None:
+    plain = replace(toy_index.answering, loop=schema.Bm25Loop("bm25", 4))
+    assert [(hit.doc_id, hit.source) for hit in toy_index.search(toy.QUERY, answering=plain)] == [
+        (f"doc {row}", "the pool") for row in toy.POOL[:4]
+    ]
+
+
+def test_search_without_an_answer(toy_index: Index) -> None:
+    assert toy_index.search("zinc") == []
+
+
+def test_search_inside_a_notebook(toy_index: Index) -> None:
+    """A notebook runs an event loop in the thread that calls."""
+
+    async def cell() -> list[Hit]:
+        return toy_index.search(toy.QUERY, top=1)
+
+    assert asyncio.run(cell())[0].doc_id == "doc 4"
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+
+
+def test_opened_by_text_by_path_and_once_per_process(toy_index: Index) -> None:
+    assert Index.open(str(toy_index.folder)).folder == Index.open(toy_index.folder).folder == toy_index.folder
+    assert open_index(str(toy_index.folder)) is open_index(str(toy_index.folder))
+
+
+def test_a_moved_index_opens(own: Path) -> None:
+    index = Index.open(own)
+    assert index.corpus.doc_id(3) == "doc 3" and index.lexicon.documents == 12
+
+
+def test_no_index_there(tmp_path: Path) -> None:
+    with pytest.raises(BadArtifact, match="nowhere does not exist. Run its job: python -m jobs.build_index"):
+        Index.open(tmp_path / "nowhere")
+
+
+def test_another_artifact_is_no_index(own: Path) -> None:
+    graph = own.parent / Index.open(own).manifest["inputs"]["graph"]
+    with pytest.raises(BadArtifact, match="graph format 1, expected index format 1. Build it again"):
+        Index.open(graph)
+
+
+@pytest.mark.parametrize("kind", ["corpus", "embeddings", "graph", "groups", "lexicon", "summaries"])
+def test_a_part_that_is_gone_or_damaged_is_named_with_the_remedy(own: Path, kind: str) -> None:
+    part = own.parent / Index.open(own).manifest["inputs"][kind]
+    file = max((p for p in part.iterdir() if p.name != "manifest.json"), key=lambda p: p.stat().st_size)
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(BadArtifact, match=rf"{file}: expected \d+ bytes, found \d+. Remove {part} and run its job again"):
+        Index.open(own)
+    shutil.rmtree(part)
+    with pytest.raises(BadArtifact, match=f"{part} does not exist. Run its job: python -m jobs.build_{kind}"):
+        Index.open(own)
