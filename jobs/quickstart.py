@@ -67,7 +67,7 @@ def _work_through(garen: schema.Settings, rival: schema.Settings) -> None:
     best = max(sorted(queries), key=gain)
     if open_trace(addresses["run"].folder, best):
         say("\nOne question worked through:")
-        show_trace.show(garen, best, queries[best].text, addresses)
+        show_trace.run(replace(garen, query_id=best))
 
 
 def _say_where(variants: dict[str, schema.Settings]) -> None:

@@ -1,6 +1,7 @@
 """Show the path of one query: what was in the window, which groups were weighed, which were expanded, where the gold came from.
 
 Reads: run, queries, index. Writes: nothing.   python -m jobs.show_trace corpus=scifact query_id=1 loop=garen
+Cost: seconds.
 """
 
 from __future__ import annotations

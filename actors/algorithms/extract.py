@@ -107,7 +107,7 @@ def extract(
     terms = _weigh(list(read.values()), document_frequency, corpus_size)
     speaking = [i for i in central if read[i]]
     chosen = _diverse(speaking, vectors, limits)
-    if sum(len(read[i]) for i in chosen) < limits.sentences[0]:
+    if len({s.text.casefold() for i in chosen for s in read[i]}) < limits.sentences[0]:
         chosen = speaking
     told = _tell([read[i] for i in chosen], terms, limits)
     return GroupSummary(
@@ -121,7 +121,7 @@ def _distinct(texts: Sequence[str], vectors: Floats) -> list[int]:
     """One position per distinct text, sorted by the text, so that nothing further on depends on the order given."""
     first: dict[str, int] = {}
     for i in sorted(range(len(texts)), key=lambda i: (texts[i], vectors[i].tobytes())):
-        first.setdefault(" ".join(texts[i].split()).casefold(), i)
+        first.setdefault(texts[i], i)
     return list(first.values())
 
 

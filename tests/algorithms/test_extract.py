@@ -160,7 +160,7 @@ def test_near_duplicates_speak_where_there_are_too_few_sentences() -> None:
 
 
 def test_what_two_documents_say_in_the_same_words_is_told_once() -> None:
-    texts = ["Shared words stand here. Own red remark.", "Shared words stand here. Own blue remark.", "Shared words stand HERE. End."]
+    texts = ["Shared words here. Own red remark.", "Shared words here. Own blue remark.", "Shared words HERE. End."]
     told = summary(texts).sentences
     assert len(told) == len({sentence.casefold() for sentence in told}) == 4
 
@@ -240,7 +240,7 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(WORDS | st.sampled_from([".\n", ". ", "! ", "\n\n", "\n- "]), max_size=30).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=12), st.integers(1, 5), st.integers(1, 6), st.integers(0, 3), st.randoms())
 def test_summaries_hold_their_limits_in_any_order_of_the_documents(texts, words, least, more, random) -> None:  # type: ignore[no-untyped-def]
     limits = replace(LIMITS, concept_words=words, sentences=(least, least + more), sentence_characters=40, documents=6)

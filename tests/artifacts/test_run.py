@@ -15,7 +15,8 @@ from actors.artifacts.store import open_timings
 
 TURN = asdict(Iteration([0, 1]))
 TURN |= {"ranked": [1, 0], "candidates": [2], "votes": [1], "navigated": [2], "navigated_scores": [0.5], "reused_scores": 3}
-TURN |= {"navigated_from_pool": 1, "eligible": [2], "eligible_scores": [0.5], "explore": True, "added": [4, 5], "added_from": [2, -1]}
+TURN |= {"navigated_from_pool": 1, "eligible": [2], "eligible_scores": [0.5], "explore": True, "added": [4, 5]}
+TURN |= {"added_from": [2, -1]}
 
 
 def result(query_id: str, *doc_ids: str) -> Result:

@@ -47,7 +47,7 @@ def beir(folder: Path, documents: int, queries: int) -> Path:
     return folder
 
 
-def until(said: Callable[[], Any], what: str, seconds: float = 180) -> Any:
+def until(said: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if answer := said():
@@ -76,7 +76,7 @@ class Job:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def says(self, pattern: str, seconds: float = 180) -> str:
+    def says(self, pattern: str, seconds: float = 300) -> str:
         def found() -> re.Match[str] | None:
             match = re.search(pattern, self.log.read_text())
             assert match or self.process.poll() is None, f"it ended without {pattern!r}:\n{self.log.read_text()}"
@@ -84,7 +84,7 @@ class Job:
 
         return str(until(found, pattern, seconds).group(0))
 
-    def ends(self, status: int, seconds: float = 240) -> str:
+    def ends(self, status: int, seconds: float = 400) -> str:
         assert self.process.wait(seconds) == status, self.log.read_text()
         return self.log.read_text()
 

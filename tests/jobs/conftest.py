@@ -15,18 +15,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 import jobs
 from actors.artifacts.store import TIMINGS
 
+T = TypeVar("T")
 REPOSITORY = Path(jobs.__file__).parents[1]
 PATIENCE = 300.0  # seconds for anything that a loaded machine may be slow at
 LOOK = 0.002  # seconds between two looks at the file system
-SMALL_PARTS = (
-    "cluster.num_cpus=4", "cluster.embedder.part_rows=16", "cluster.knn.block_rows=32", "cluster.summarizer.part_rows=2",
-)  # fmt: skip
 TOPICS = {
     "ships": "harbour anchor sail mast keel captain voyage cargo tide rope deck lighthouse",
     "bread": "flour yeast oven dough crust loaf kneading salt wheat mill baker hearth",
@@ -100,7 +99,7 @@ class Job:
     """`python -m jobs.<name>` in a session of its own, with a Ray of its own below `scratch`."""
 
     def __init__(self, name: str, overrides: tuple[str, ...], root: Path, scratch: Path) -> None:
-        self._scratch = scratch
+        self.scratch = scratch
         self._log = tempfile.TemporaryFile("w+", dir=scratch)  # noqa: SIM115
         environment = {**os.environ, "GAREN_HOME": str(root), "RAY_TMPDIR": str(scratch)}
         for name_of_ray in ("RAY_ADDRESS", "RAY_AUTH_TOKEN"):
@@ -115,13 +114,14 @@ class Job:
         self._log.flush()
         return os.pread(self._log.fileno(), 10_000_000, 0).decode()
 
-    def until(self, seen: Callable[[], object]) -> None:
-        """Wait, looking often, for something that the running job brings about."""
+    def until(self, seen: Callable[[], T]) -> T:
+        """Wait, looking often, for something that the running job brings about, and return it."""
         end = time.monotonic() + PATIENCE
-        while not seen():
+        while not (found := seen()):
             assert self.process.poll() is None, f"the job ended before it was caught:\n{self.output}"
             assert time.monotonic() < end, f"nothing to be seen:\n{self.output}"
             time.sleep(LOOK)
+        return found
 
     def end(self) -> str:
         """Let it finish; its output."""
@@ -134,7 +134,7 @@ class Job:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(PATIENCE)
-        end_all_below(self._scratch)
+        end_all_below(self.scratch)
 
 
 def end_all_below(scratch: Path) -> None:
@@ -160,17 +160,28 @@ def living_below(scratch: Path) -> dict[int, str]:
     return found
 
 
+@contextlib.contextmanager
+def a_scratch() -> Iterator[Path]:
+    """A folder for Ray's session, short since a socket's path has at most 107 characters; nothing that uses it lives on."""
+    folder = Path(tempfile.mkdtemp(prefix="rs", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        end_all_below(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A folder for Ray's session, short since a socket's path has at most 107 characters; nothing that uses it survives the test."""
-    folder = Path(tempfile.mkdtemp(prefix="rs", dir="/tmp"))
-    yield folder
-    end_all_below(folder)
-    shutil.rmtree(folder, ignore_errors=True)
+    with a_scratch() as folder:
+        yield folder
+
+
+StartJob = Callable[..., Job]
 
 
 @pytest.fixture
-def job(scratch: Path) -> Callable[..., Job]:
+def job(scratch: Path) -> StartJob:
     """Starts a job: name, root, overrides."""
     return lambda name, root, *overrides: Job(name, overrides, root, scratch)
 

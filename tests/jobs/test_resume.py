@@ -16,8 +16,9 @@ import signal
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -31,13 +32,14 @@ from actors.searcher import Searcher, in_process, open_index
 from conf import schema
 from conf.load import compose
 from jobs.stages import STAGES, Addresses
-from tests.jobs.conftest import SMALL_PARTS, Job, artifact, living_below, payload, shelf_of, take, write_collection
+from tests.jobs.conftest import Job, StartJob, a_scratch, artifact, living_below, payload, shelf_of, take, write_collection
 
 STAGE_JOBS = {kind: f"build_{kind}" for kind in STAGES} | {"run": "run_queries", "metrics": "score_run"}
 ALL = " ".join(STAGES)
 
 # --- every moment, without Ray ----------------------------------------------------------------------------------------
 
+LAZY = ("pandas", "pyarrow.dataset", "bm25s")  # what stages import late: seconds, once instead of in every child
 CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree")
 
 
@@ -104,7 +106,7 @@ def _answer_all(searcher: Searcher, in_flight: int, queries: Iterable[Any]) -> I
 def stage_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int) -> None:
     """Run stages in this process; SIGKILL before its `kill_at`-th change to the file system, 0: never."""
     without_ray()
-    sys.stdout = Path(os.devnull).open("w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     numbers = itertools.count(1)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
@@ -121,7 +123,7 @@ def stage_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int) ->
 def start_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int = 0) -> bool:
     """Run stages in a child process. Returns whether it got to its end."""
     processes = multiprocessing.get_context("forkserver")  # its children come from a process with one thread
-    processes.set_forkserver_preload(["__main__", __name__, "pandas", "pyarrow.dataset", *(f"jobs.{name}" for name in STAGE_JOBS.values())])
+    processes.set_forkserver_preload(["__main__", __name__, *LAZY, *(f"jobs.{name}" for name in STAGE_JOBS.values())])
     child = processes.Process(target=stage_here, args=(settings, kinds, kill_at))
     child.start()
     child.join(60)
@@ -129,31 +131,185 @@ def start_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int = 0
     return child.exitcode == 0
 
 
-def settings_of(root: Path, *overrides: str) -> schema.Settings:
-    return compose((f"artifacts.root={root}", "corpus=beir", *overrides))
-
-
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A root with everything built, in one go, and where its corpus is."""
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, schema.Settings]:
+    """A root with everything built, in one go, and settings that cut the same work into smaller parts."""
     folder = tmp_path_factory.mktemp("tiny")
-    corpus = f"corpus.path={write_collection(folder / 'c', 36, 4)}"
-    assert start_here(settings_of(folder / "root", corpus, "groups.max_size=9", "loop.budget=30"), list(STAGES))
-    return folder / "root", corpus
+    what = ("corpus=beir", f"corpus.path={write_collection(folder / 'c', 36, 4)}", "groups.max_size=9", "loop.budget=30")
+    settings = compose((f"artifacts.root={folder / 'root'}", *what))
+    assert start_here(settings, list(STAGES))
+    small = ("cluster.embedder.part_rows=16", "cluster.knn.block_rows=16", "cluster.summarizer.part_rows=3")
+    return folder / "root", replace(settings, cluster=compose((*what, *small)).cluster)
 
 
-@pytest.mark.parametrize("kind", STAGES)
-def test_killed_before_any_change_to_the_file_system(kind: str, tiny: tuple[Path, str], tmp_path: Path) -> None:
-    source, corpus = tiny
+@pytest.mark.parametrize("kind", [kind if kind == "embeddings" else pytest.param(kind, marks=pytest.mark.slow) for kind in STAGES])
+def test_killed_before_any_change_to_the_file_system(kind: str, tiny: tuple[Path, schema.Settings], tmp_path: Path) -> None:
+    source, settings = tiny
     expected = payload(artifact(source, kind))
     for kill_at in itertools.count(1):
         root = take(tmp_path / str(kill_at), source, " ".join(set(STAGES) - {kind}), tmp_path)
-        small = ("cluster.embedder.part_rows=16", "cluster.knn.block_rows=16", "cluster.summarizer.part_rows=3")
-        settings = settings_of(root, corpus, "groups.max_size=9", "loop.budget=30", *small)
+        settings = replace(settings, artifacts=replace(settings.artifacts, root=str(root)))
         if start_here(settings, [kind], kill_at):
             assert kill_at > 4, "it was hardly ever killed"
             break
-        start_here(settings, [kind], 1 + kill_at * 7 % 11)
+        start_here(settings, [kind], 1 + kill_at * 7 % 11)  # and once more on the way
         assert start_here(settings, [kind])
         assert payload(artifact(root, kind)) == expected, f"killed before change {kill_at}"
         assert not list(shelf_of(root).glob("*.partial"))
+
+
+def test_a_line_of_the_journal_that_was_torn_is_done_again(tmp_path: Path) -> None:
+    results = [run_files.Result(f"q{n}", ["a", "b"], [], {"reranker": {"calls": n}}, {"total": 0.1}) for n in range(3)]
+    run_files.Journal(tmp_path).append(results[:2])
+    path = tmp_path / run_files.JOURNAL
+    whole = path.read_bytes()
+    for torn in (1, 5, len(whole) // 2 - 1):
+        path.write_bytes(whole[:-torn])
+        journal = run_files.Journal(tmp_path)
+        assert journal.done == {"q0"}
+        journal.append([results[2], results[1]])
+        assert run_files.Journal(tmp_path).done == {"q0", "q1", "q2"}
+        assert list(journal.results()) == [results[0], results[2], results[1]]
+    counts = run_files.write(tmp_path, ["q0", "q1", "q2"], "tag")
+    assert counts == {"queries": 3, "documents": 6, "usage": {"reranker": {"calls": 3}}}
+
+
+# --- real jobs, killed at work ----------------------------------------------------------------------------------------
+
+SMALL_PARTS = ("cluster.embedder.part_rows=8", "cluster.summarizer.part_rows=1", "cluster.summarizer.actors=1",
+               "cluster.knn.block_rows=256", "cluster.partition_cpus=4")  # fmt: skip
+BEFORE = {"embeddings": "corpus", "graph": "embeddings", "groups": "graph", "summaries": "corpus embeddings groups lexicon"}
+PARTS = {"embeddings": "vectors@*", "graph": "neighbours@*", "groups": "refined@*", "summaries": "vectors@*"}
+ONE_QUERY_AT_A_TIME = ("cluster.searchers.actors=1", "cluster.searchers.queries_in_flight=1")
+Files = dict[Path, tuple[int, int]]
+T = TypeVar("T", Files, list[bytes])
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Overrides that name a small collection."""
+    folder = write_collection(tmp_path_factory.mktemp("collection") / "c", 300, 60)
+    return ("corpus=beir", f"corpus.path={folder}", "cluster.num_cpus=4")
+
+
+@pytest.fixture(scope="module")
+def never_killed(given: tuple[str, ...], models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything from the collection, with parts as large as the configuration's own."""
+    root = take(tmp_path_factory.mktemp("finished") / "root", Path(), "", models)
+    with a_scratch() as scratch:
+        for name in ("build_index", "run_queries"):
+            Job(name, (*given, "cluster.in_process=true"), root, scratch).end()
+    return root
+
+
+@pytest.fixture(scope="module")
+def large(given: tuple[str, ...], models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Vectors of 20,000 and a graph of 120,000 documents, both brought: enough to be killed at. Their graph and groups."""
+    draw, rows = np.random.default_rng(0), np.arange(120_000)
+    vectors = draw.standard_normal((20_000, 64)).astype(np.float32)
+    near = draw.permutation(rows)[(rows[:, None] + draw.integers(1, 40, (120_000, 8))) % 120_000].astype(np.int32)
+    near[near == rows[:, None]] = -1
+    near = -np.sort(-near, axis=1)
+    root = tmp_path_factory.mktemp("large")
+    bring(root, given, "embeddings", lambda folder: write_vectors(folder, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)))
+    bring(root / "groups", given, "graph", lambda folder: graph_files.write(folder, near, (near >= 0).astype(np.float16)))
+    with a_scratch() as scratch:
+        Job("build_graph", given, root, scratch).end()
+        Job("build_groups", given, root / "groups", scratch).end()
+    return root
+
+
+def bring(root: Path, given: tuple[str, ...], kind: str, write: Callable[[Path], object]) -> None:
+    """Put an artifact where a job would have built it."""
+    address = Addresses(compose((f"artifacts.root={root}", *given)))[kind]
+    with draft(address) as folder:
+        write(folder)
+        finish(address, {})
+
+
+def write_vectors(folder: Path, vectors: NDArray[np.float32]) -> None:
+    vector_files.write_part(folder, 0, vectors, {})
+    vector_files.join(folder, len(vectors))
+
+
+def parts(root: Path, kind: str) -> Files:
+    """The parts of the one draft below a root: path -> inode and time of change, which a second writing would change."""
+    found = {}
+    for path in root.glob(f"*/{kind}-*.partial/*/{PARTS[kind]}"):
+        with contextlib.suppress(FileNotFoundError):
+            found[path] = (path.stat().st_ino, path.stat().st_mtime_ns)
+    return found
+
+
+def more(found: T, kept: T) -> T | None:
+    return found if len(found) > len(kept) else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PARTS)
+def test_killed_among_its_parts(
+    kind: str, never_killed: Path, large: Path, given: tuple[str, ...], job: StartJob, models: Path, tmp_path: Path
+) -> None:
+    source = {"graph": large, "groups": large / "groups"}.get(kind, never_killed)
+    root = take(tmp_path / "root", source, BEFORE[kind], models)
+    first = job(f"build_{kind}", root, *given, *SMALL_PARTS)
+    first.until(lambda: parts(root, kind))
+    first.kill()
+    kept = parts(root, kind)
+    second = job(f"build_{kind}", root, *given, *SMALL_PARTS)
+    now = second.until(lambda: more(parts(root, kind), kept))
+    assert kept.items() <= now.items(), "a finished part was written again"
+    assert "were done before; going on from there" in second.end()
+    assert payload(artifact(root, kind)) == payload(artifact(source, kind))
+
+
+@pytest.mark.slow
+def test_only_the_driver_is_killed_and_its_successor_starts_at_once(
+    never_killed: Path, given: tuple[str, ...], job: StartJob, models: Path, tmp_path: Path
+) -> None:
+    """As by the kernel when memory is short: Ray and its workers live on for a few seconds and may write another part."""
+    root = take(tmp_path / "root", never_killed, "corpus", models)
+    first = job("build_embeddings", root, *given, *SMALL_PARTS)
+    first.until(lambda: parts(root, "embeddings"))
+    first.process.kill()
+    second = job("build_embeddings", root, *given, *SMALL_PARTS)
+    assert "were done before; going on from there" in second.end()
+    assert payload(artifact(root, "embeddings")) == payload(artifact(never_killed, "embeddings"))
+
+
+@pytest.mark.slow
+def test_one_worker_is_killed_and_the_job_goes_on(
+    never_killed: Path, given: tuple[str, ...], job: StartJob, models: Path, tmp_path: Path
+) -> None:
+    root = take(tmp_path / "root", never_killed, "corpus", models)
+    running = job("build_embeddings", root, *given, *SMALL_PARTS)
+    running.until(lambda: parts(root, "embeddings"))
+    workers = [pid for pid, title in living_below(running.scratch).items() if title.startswith("ray::MapWorker")]
+    os.kill(workers[0], signal.SIGKILL)
+    running.end()
+    assert payload(artifact(root, "embeddings")) == payload(artifact(never_killed, "embeddings"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judges", ["cluster.in_process=true", "cluster.in_process=false"])
+def test_killed_among_its_queries(
+    judges: str, never_killed: Path, given: tuple[str, ...], job: StartJob, models: Path, tmp_path: Path
+) -> None:
+    root = take(tmp_path / "root", never_killed, " ".join(set(STAGES) - {"run", "metrics"}), models)
+    first = job("run_queries", root, *given, *ONE_QUERY_AT_A_TIME, judges)
+    first.until(lambda: journal(root))
+    first.kill()
+    kept = journal(root)
+    second = job("run_queries", root, *given, *ONE_QUERY_AT_A_TIME, judges)
+    now = second.until(lambda: more(journal(root), kept))
+    assert now[: len(kept)] == kept, "a finished query was answered again"
+    assert f"{len(kept)} of 60 queries were done before; going on from there" in second.end()
+    assert payload(artifact(root, "run")) == payload(artifact(never_killed, "run"))
+
+
+def journal(root: Path) -> list[bytes]:
+    """The whole lines of the journal of the one draft below a root."""
+    for path in root.glob(f"*/run-*.partial/{run_files.JOURNAL}"):
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_bytes().split(b"\n")[:-1]
+    return []

@@ -1,7 +1,7 @@
 """SlideGAR (Rathee et al., ECIR 2025): the window takes new documents from the graph's neighbours and from the pool in turn.
 
-It follows the paper's alternation; the published code empties at most ten entries of a frontier that it rebuilds in every iteration, so
-that in practice only the best document's neighbours get in. Here a turn takes the neighbours of the kept documents in rank order.
+It follows the paper's alternation. The published code rebuilds a frontier of at most ten entries in every iteration, so that in practice
+only the best document's neighbours get in; here a turn takes the neighbours of all kept documents in rank order.
 """
 
 from __future__ import annotations
