@@ -1,4 +1,6 @@
-"""The navigator: scores groups by their summaries. A shell around one judge, the same inside a Serve replica and inside a searcher."""
+"""The navigator: scores groups by their summaries. A shell around one judge, the same inside a Serve replica and
+inside a searcher.
+"""
 
 from __future__ import annotations
 

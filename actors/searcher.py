@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -115,14 +117,14 @@ class Searcher:
 
 def in_process(index: Index, answering: schema.Answering) -> Roles:
     """Both judges inside this process, called directly: for judges that need no model server."""
-    reranker = Reranker(answering.reranker, index.embeddings, index.models)
-    navigator = Navigator(answering.navigator, index.embeddings, index.models)
+    reranker = functools.cache(lambda: Reranker(answering.reranker, index.embeddings, index.models))
+    navigator = functools.cache(lambda: Navigator(answering.navigator, index.embeddings, index.models))
 
     async def rank(ask: Ask) -> Ranking:
-        return reranker.rank([ask])[0]
+        return reranker().rank([ask])[0]  # loaded when first asked: not every method asks both
 
     async def score(ask: Ask) -> Scores:
-        return navigator.score([ask])[0]
+        return navigator().score([ask])[0]
 
     return Roles(rank, score)
 
@@ -131,6 +133,7 @@ def served(app: str, cluster: schema.Cluster) -> Roles:
     """Both judges behind Ray Serve, as the applications `<app>-reranker` and `<app>-navigator`."""
     from ray import serve
 
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     rerankers = serve.get_deployment_handle("reranker", f"{app}-reranker")
     navigators = serve.get_deployment_handle("navigator", f"{app}-navigator")
 

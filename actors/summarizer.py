@@ -54,7 +54,14 @@ class ExtractPart:
     def _summarise(self, group: int) -> Summary:
         rows = self._groups.members(group)
         texts = [self._corpus.text(row) for row in rows.tolist()]
-        found = extract(texts, self._vectors[rows].astype(np.float32), self._analyzer.tokens, self._frequency, self._lexicon.documents, self._limits)
+        found = extract(
+            texts,
+            self._vectors[rows].astype(np.float32),
+            self._analyzer.tokens,
+            self._frequency,
+            self._lexicon.documents,
+            self._limits,
+        )
         shown = tuple(int(rows[i]) for i in found.documents)
         return Summary(group, found.concept, " ".join(found.sentences), shown, "extractive")
 

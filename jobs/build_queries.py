@@ -1,6 +1,7 @@
 """Read the queries of a corpus and their relevance judgements.
 
-Reads: the files that `queries` names, and the corpus. Writes: queries.   python -m jobs.build_queries corpus=scifact queries.limit=50
+Reads: the files that `queries` names, and the corpus. Writes: queries.   python -m jobs.build_queries corpus=scifact
+queries.limit=50
 Cost: seconds. Excluded and judged ids that the corpus does not have are counted and shown.
 """
 

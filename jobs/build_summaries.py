@@ -1,6 +1,7 @@
 """Summarise every group: a concept of a few words and a few sentences, and their vector.
 
-Reads: corpus, embeddings, groups, lexicon. Writes: summaries.   python -m jobs.build_summaries corpus=scifact summaries.max_sentences=6
+Reads: corpus, embeddings, groups, lexicon. Writes: summaries.   python -m jobs.build_summaries corpus=scifact
+summaries.max_sentences=6
 Cost: about 20 ms per group with the extractive method; resumed by parts of cluster.summarizer.part_rows groups.
 """
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
 from actors.artifacts.run import Result
 from actors.navigator import Navigator
@@ -16,6 +17,8 @@ from actors.searcher import SearchActor
 from conf import schema
 from jobs.console import say
 from jobs.session import APP, check_cpus, start_ray
+
+SHELLS = {"reranker": Reranker, "navigator": Navigator}
 
 
 @contextlib.contextmanager
@@ -26,14 +29,15 @@ def searchers(settings: schema.Settings, index: Path, wanted: int) -> Iterator[l
     cluster = settings.cluster
     start_ray(cluster)
     count = min(cluster.searchers.actors, wanted)
-    roles = {} if cluster.in_process else {"reranker": cluster.reranker, "navigator": cluster.navigator}
+    asked = () if cluster.in_process else METHODS[settings.loop.method].asks
+    roles: dict[str, schema.Replicas] = {name: getattr(cluster, name) for name in asked}
     cpus = {name: role.replicas * role.num_cpus for name, role in roles.items()}
     check_cpus(cluster, {**cpus, "searchers": count * cluster.searchers.num_cpus})
-    app = "" if cluster.in_process else f"{APP}-{ray.get_runtime_context().get_job_id()}"
+    app = f"{APP}-{ray.get_runtime_context().get_job_id()}" if roles else ""
     pool: list[Any] = []
     try:
         if app:
-            _deploy(settings, app)
+            _deploy(settings, app, roles)
         actor = ray.remote(SearchActor).options(
             num_cpus=cluster.searchers.num_cpus,
             max_concurrency=cluster.searchers.queries_in_flight,
@@ -46,7 +50,7 @@ def searchers(settings: schema.Settings, index: Path, wanted: int) -> Iterator[l
         for searcher in pool:
             ray.kill(searcher)
         if app:
-            _remove(app)
+            _remove(app, roles)
 
 
 def answer_all(pool: list[Any], in_flight: int, queries: Iterable[Query]) -> Iterator[Result]:
@@ -68,33 +72,30 @@ def answer_all(pool: list[Any], in_flight: int, queries: Iterable[Query]) -> Ite
             yield ray.get(reference)
 
 
-def _deploy(settings: schema.Settings, app: str) -> None:
+def _deploy(settings: schema.Settings, app: str, roles: Mapping[str, schema.Replicas]) -> None:
     from ray import serve
 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
-    say(f"deploying {settings.reranker.judge} reranker and {settings.navigator.judge} navigator as {app}")
+    say(f"deploying {' and '.join(f'{getattr(settings, name).judge} {name}' for name in roles)} as {app}")
     cache = str(Path(settings.artifacts.root) / "models")
-    for name, shell, node, replicas in (
-        ("reranker", Reranker, settings.reranker, settings.cluster.reranker),
-        ("navigator", Navigator, settings.navigator, settings.cluster.navigator),
-    ):
-        deployment = serve.deployment(shell, name=name).options(  # type: ignore[arg-type]
+    for name, replicas in roles.items():
+        deployment = serve.deployment(SHELLS[name], name=name).options(  # type: ignore[arg-type]
             num_replicas=replicas.replicas,
             ray_actor_options={"num_cpus": replicas.num_cpus, "num_gpus": replicas.num_gpus},
             max_ongoing_requests=replicas.calls_in_flight * settings.cluster.searchers.actors,
         )
         serve.run(
-            deployment.bind(node, settings.embeddings, cache),
+            deployment.bind(getattr(settings, name), settings.embeddings, cache),
             name=f"{app}-{name}",
             route_prefix=None,
             logging_config={"log_level": "ERROR"},
         )
 
 
-def _remove(app: str) -> None:
+def _remove(app: str, roles: Iterable[str]) -> None:
     from ray import serve
 
-    for name in ("reranker", "navigator"):
+    for name in roles:
         with contextlib.suppress(KeyError):
             serve.delete(f"{app}-{name}")

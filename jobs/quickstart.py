@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from actors.algorithms import evaluation
 from actors.artifacts import metrics as metric_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.run import open_run, open_trace
@@ -22,6 +23,7 @@ METHODS = ("bm25", "retrieve_and_rerank", "garen")
 
 def run(settings: schema.Settings) -> None:
     """Index, three runs, their table, one question worked through, and where everything lies."""
+    evaluation.check(settings.metrics.measures)
     build_index.run(settings)
     if settings.plan:
         return

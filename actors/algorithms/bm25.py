@@ -136,9 +136,7 @@ def document_frequency(lexicon: Lexicon, terms: Sequence[str]) -> NDArray[np.int
     return np.where(ids < 0, 0, np.asarray(lexicon.posting_offsets[ids + 1] - lexicon.posting_offsets[ids]))
 
 
-def query_weights(
-    lexicon: Lexicon, terms: Iterable[str], weighting: str
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def query_weights(lexicon: Lexicon, terms: Iterable[str], weighting: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Ids int32, ascending, and weights float32 of the query's terms; terms that no document holds are left out.
 
     `weighting`: "plain" counts a term as often as it occurs; "bm25" weighs the query as if it were a document.
@@ -180,9 +178,7 @@ def score(lexicon: Lexicon, terms: Iterable[str], rows: ArrayLike, *, weighting:
     return score_weighted(lexicon, *query_weights(lexicon, terms, weighting), rows)
 
 
-def score_weighted(
-    lexicon: Lexicon, ids: NDArray[np.int32], weights: NDArray[np.float32], rows: ArrayLike
-) -> NDArray[np.float32]:
+def score_weighted(lexicon: Lexicon, ids: NDArray[np.int32], weights: NDArray[np.float32], rows: ArrayLike) -> NDArray[np.float32]:
     """`score` for a query whose `query_weights` are at hand: one that is scored again and again looks its terms up once."""
     wanted = _rows(rows, len(lexicon.forward_offsets) - 1)
     scores = np.zeros(len(wanted), dtype=np.float32)

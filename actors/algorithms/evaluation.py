@@ -25,6 +25,12 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str]) -> dict[str, dict[
     return {q: {m: float(found.get(q, {}).get(m, 0.0)) for m in measures} for q in judged}
 
 
+def check(measures: Sequence[str]) -> None:
+    """Raise ValueError naming the first measure that is not known."""
+    for measure in measures:
+        _family(measure)
+
+
 def _family(measure: str) -> str:
     """As pytrec_eval writes it: the cut after a dot. A cut that does not fit its measure would end the process without a word."""
     name, _, cut = measure.rpartition("_")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,8 +35,10 @@ def nearest(
     """
     documents = vectors.shape[0]
     if k < 1 or base_rows < 1 or not 0 <= first <= last <= documents:
-        raise ValueError(f"k={k}, base_rows={base_rows}, rows {first}..{last}: expected k >= 1, base_rows >= 1 and "
-                         f"0 <= first <= last <= {documents} (the vectors' rows)")
+        raise ValueError(
+            f"k={k}, base_rows={base_rows}, rows {first}..{last}: expected k >= 1, base_rows >= 1 and "
+            f"0 <= first <= last <= {documents} (the vectors' rows)"
+        )
     queries = _upcast(vectors, first, last)
     scores, rows = np.full((last - first, k), -np.inf), np.full((last - first, k), -1, np.int64)
     left_out = np.full(last - first, -np.inf)
@@ -76,6 +77,8 @@ def _candidates(
 
     Query i is row i + shift of the block. A candidate that cannot beat the k-th best so far (`kth`) stays at -inf.
     """
+    import faiss  # here, so that a job can say which of the two builds of faiss to install
+
     asked = min(k + 1 + SPARE, len(base))
     rough, at = faiss.knn(queries, base, asked, metric=faiss.METRIC_INNER_PRODUCT)
     # Error bound of a single-precision dot product, doubled: d * 2**-24 * |x| |y|.
@@ -135,6 +138,8 @@ def _largest(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
 
 @contextmanager
 def _faiss_threads(threads: int) -> Iterator[None]:
+    import faiss
+
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(threads)
     try:

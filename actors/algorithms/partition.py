@@ -100,9 +100,7 @@ def level0(neighbours: Neighbours, how: Leiden, similarities: Similarities | Non
     return Level0(by_first_row(labels), len(edges.pairs), isolated, edges.self_loops, edges.not_positive)
 
 
-def batches(
-    neighbours: Neighbours, labels: Labels, max_size: int, nodes_per_batch: int = 25_000
-) -> list[NDArray[np.int32]]:
+def batches(neighbours: Neighbours, labels: Labels, max_size: int, nodes_per_batch: int = 25_000) -> list[NDArray[np.int32]]:
     """The rows of all groups larger than `max_size`, in sets of about equal work: most edges first, whole groups only.
 
     A set has about `nodes_per_batch` rows, ascending; more where one group has more. That number changes the
@@ -181,8 +179,9 @@ def by_first_row(labels: NDArray[np.integer]) -> NDArray[np.int32]:
 def sizes(group_of: NDArray[np.int32], max_size: int) -> Sizes:
     """How many documents the groups have."""
     size = np.bincount(group_of)
-    return Sizes(len(size), int(size.min()), float(size.mean()), int(size.max()), int((size > max_size).sum()),
-                 int((size == 1).sum()))
+    return Sizes(
+        len(size), int(size.min()), float(size.mean()), int(size.max()), int((size > max_size).sum()), int((size == 1).sum())
+    )
 
 
 def modularity(
@@ -208,14 +207,14 @@ def _blocks(neighbours: Neighbours) -> Iterator[tuple[int, NDArray[np.int64], ND
         target = neighbours[start : start + ROWS].astype(np.int64)
         if target.size and (target.max() >= len(neighbours) or target.min() < -1):
             row = start + int(np.flatnonzero(((target >= len(neighbours)) | (target < -1)).any(axis=1))[0])
-            raise ValueError(f"neighbours of row {row} are {neighbours[row].tolist()}: expected rows of the corpus, "
-                             f"0..{len(neighbours) - 1}, or -1 for none; build the graph from this corpus")
+            raise ValueError(
+                f"neighbours of row {row} are {neighbours[row].tolist()}: expected rows of the corpus, "
+                f"0..{len(neighbours) - 1}, or -1 for none; build the graph from this corpus"
+            )
         yield start, target, np.arange(start, start + len(target))[:, None]
 
 
-def _distinct(
-    keys: NDArray[np.int64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+def _distinct(keys: NDArray[np.int64], weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Sorted distinct keys; of equal keys' weights the largest."""
     if weights is None:
         keys.sort()
@@ -237,9 +236,7 @@ def _inside(neighbours: Neighbours, rows: NDArray[np.int32], similarities: Simil
     return union(np.where(inside, at, -1).astype(np.int32), None if similarities is None else similarities[rows])
 
 
-def _split(
-    open_: NDArray[np.bool_], group: Labels, edges: Edges, how: Leiden, generator: random.Random
-) -> NDArray[np.int64]:
+def _split(open_: NDArray[np.bool_], group: Labels, edges: Edges, how: Leiden, generator: random.Random) -> NDArray[np.int64]:
     """Labels of the rows that are `open_`: Leiden inside each of their groups, all in one call.
 
     Modularity inside a subgraph c with edge weight m_c is CPM with node weights k_i / sqrt(2 m_c): both gain

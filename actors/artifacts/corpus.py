@@ -1,4 +1,5 @@
-"""The corpus: documents in row order, as Arrow files that are streamed by the stages and read at random by row through a memory map.
+"""The corpus: documents in row order, as Arrow files that are streamed by the stages and read at random by row through a memory
+map.
 
 Files: `documents-00000.arrow`, ... (row int64, doc_id string, text string), `refused.parquet` (where, reason, excerpt).
 """

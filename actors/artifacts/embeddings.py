@@ -16,7 +16,9 @@ USAGE = "usage.json"  # tokens, truncated and empty texts
 
 
 def write_part(folder: Path, first: int, vectors: NDArray[np.float32], usage: dict[str, int]) -> None:
-    """Keep the vectors of the rows that begin at `first` and what making them took. The vectors come last: they mark the part as done."""
+    """Keep the vectors of the rows that begin at `first` and what making them took. The vectors come last: they mark
+    the part as done.
+    """
     (folder / "parts").mkdir(exist_ok=True)
     write_bytes(folder / "parts" / f"usage@{first:012d}.json", json.dumps(usage).encode())
     save_block(folder / "parts", "vectors", first, vectors.astype(np.float16))

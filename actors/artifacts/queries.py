@@ -1,6 +1,7 @@
 """The queries of a corpus with their excluded documents and, where there are any, their relevance judgements.
 
-Files: `queries.parquet` (query_id, text, excluded rows int32), `qrels.parquet` (query_id, doc_id, relevance int32), `refused.parquet`.
+Files: `queries.parquet` (query_id, text, excluded rows int32), `qrels.parquet` (query_id, doc_id, relevance int32),
+`refused.parquet`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 While it is made, each finished query is one line of `journal.jsonl`; a line that was torn by a kill is done again. At the end:
 `run.parquet` (query_id, doc_id, rank int32, score float64), `run.tsv` (TREC's columns, TAB-separated: ids may hold spaces),
-`trace.parquet` (one row per query and iteration; documents are rows of the corpus), `timings.parquet` (seconds and retries by query).
+`trace.parquet` (one row per query and iteration; documents are rows of the corpus), `timings.parquet` (seconds and retries by
+query).
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ TRACE = pa.schema(
 
 @dataclass(frozen=True)
 class Result:
-    """One query's answer. trace: one mapping per iteration with TRACE's columns. usage: role -> counters. timings: what -> seconds."""
+    """One query's answer. trace: one mapping per iteration with TRACE's columns. usage: role -> counters. timings:
+    what -> seconds.
+    """
 
     query_id: str
     doc_ids: list[str]
@@ -70,7 +73,9 @@ class Journal:
 
 
 def write(folder: Path, order: Sequence[str], tag: str) -> dict[str, Any]:
-    """Turn the journal into the run's files, queries in `order`, and remove it. Returns counts: queries, documents, usage by role."""
+    """Turn the journal into the run's files, queries in `order`, and remove it. Returns counts: queries, documents,
+    usage by role.
+    """
     results = {result.query_id: result for result in Journal(folder).results()}
     finished = [results[query_id] for query_id in order if query_id in results]
     _write_run(folder, finished, tag)

@@ -1,6 +1,7 @@
 """Where artifacts lie, what makes two of them the same, and when one is finished.
 
-An artifact is a folder `<root>/<corpus name>/<kind>-<identity>`. It is written beside its final name (`.partial`), its manifest last,
+An artifact is a folder `<root>/<corpus name>/<kind>-<identity>`. It is written beside its final name (`.partial`), its manifest
+last,
 and then renamed: a folder that has its final name is finished. Its identity is a hash of everything its bytes depend on, so that
 "already built" is a question to the file system and a stale result cannot be served.
 """
@@ -22,7 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FORMATS = {  # raise a number when the files of a kind change their meaning
-    "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 1, "metrics": 1,
+    "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 1,
+    "metrics": 1,
 }  # fmt: skip
 JOBS = {"run": "run_queries", "metrics": "score_run"}  # the job of a kind, where it is not build_<kind>
 MANIFEST = "manifest.json"
@@ -37,7 +39,8 @@ class BadArtifact(Exception):
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything an artifact's bytes depend on: the stage's configuration, the identities of its inputs, what was read from outside.
+    """Everything an artifact's bytes depend on: the stage's configuration, the identities of its inputs, what was read from
+    outside.
 
     inputs: kind -> folder name, all below the same corpus' folder. outside: what -> sha256 or version.
     aside: kept in the manifest, but no part of the identity: where things were found.
@@ -119,7 +122,9 @@ def finish(address: Address, counts: Mapping[str, Any]) -> Path:
 
 
 def open_manifest(folder: Path, kind: str, *, checksums: bool = False) -> dict[str, Any]:
-    """A finished artifact's manifest, after its kind, its format and its files' sizes were compared (`checksums`: their sha256 too)."""
+    """A finished artifact's manifest, after its kind, its format and its files' sizes were compared (`checksums`:
+    their sha256 too).
+    """
     path = folder / MANIFEST
     if not path.exists():
         state = "is unfinished" if folder.with_name(folder.name + ".partial").exists() else "does not exist"

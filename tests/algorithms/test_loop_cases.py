@@ -38,7 +38,9 @@ class Case:
         return np.flatnonzero(self.group_of == group).astype(np.int32)
 
     def answer(self, loop: Loop) -> Outcome:
-        """Drive a loop: the reranker sorts by document score and keeps the window's order in ties, the navigator reads its table."""
+        """Drive a loop: the reranker sorts by document score and keeps the window's order in ties, the navigator
+        reads its table.
+        """
         try:
             requests = next(loop)
             while True:

@@ -175,9 +175,7 @@ def test_igraph_draws_from_python_again_afterwards() -> None:
     assert igraph.Graph.Erdos_Renyi(20, 0.5).get_edgelist() == first
 
 
-def test_same_groups_from_other_processes_and_threads(
-    planted: tuple[Array, object], request: pytest.FixtureRequest
-) -> None:
+def test_same_groups_from_other_processes_and_threads(planted: tuple[Array, object], request: pytest.FixtureRequest) -> None:
     neighbours, labels = planted[0], level0(planted[0], HOW).labels
     sets = batches(neighbours, labels, 20, 300)[::-1]
     arguments = ([neighbours] * len(sets), sets, [labels[rows] for rows in sets], [HOW] * len(sets))
@@ -211,9 +209,7 @@ def test_weighted_level0_is_as_good_as_leidenalg(planted: tuple[Array, NDArray[n
     edges = union(*planted)
     assert edges.weights is not None
     graph, weights = igraph.Graph(2000, edges.pairs), edges.weights.tolist()
-    other = leidenalg.find_partition(
-        graph, leidenalg.ModularityVertexPartition, weights=weights, n_iterations=2, seed=1
-    )
+    other = leidenalg.find_partition(graph, leidenalg.ModularityVertexPartition, weights=weights, n_iterations=2, seed=1)
     ours = level0(planted[0], HOW, planted[1]).labels
     assert modularity(planted[0], ours, similarities=planted[1]) == pytest.approx(graph.modularity(ours.tolist(), weights))
     assert graph.modularity(ours.tolist(), weights) > graph.modularity(other.membership, weights) - 0.003

@@ -15,9 +15,7 @@ from actors.corpora.records import Document, Judgement, Query, Refused
 from conf.schema import PythonDocs, Queries
 
 CORPUS = PythonDocs(reader="python_docs", name="python_docs", on_bad="skip")
-QUERIES = Queries(
-    reader="python_docs", path="", qrels="", split="test", id="_id", text="text", limit=0, on_bad="stop"
-)
+QUERIES = Queries(reader="python_docs", path="", qrels="", split="test", id="_id", text="text", limit=0, on_bad="stop")
 
 TOY = '''
 """A toy."""
@@ -94,9 +92,20 @@ def test_the_library_is_read_once_sorted_and_whole(library: list[Document | Refu
 
 def test_names_are_the_public_ones(texts: dict[str, str]) -> None:
     for name in (
-        "json.JSONEncoder.default", "builtins.str.split", "builtins.open", "builtins.OSError", "os.path.join", "os.getcwd",
-        "random.choice", "asyncio.TaskGroup", "concurrent.futures.ThreadPoolExecutor", "pathlib.PurePath.stem",
-        "socket.socket.sendall", "argparse.ArgumentParser.add_argument", "builtins.property", "types.GeneratorType.send",
+        "json.JSONEncoder.default",
+        "builtins.str.split",
+        "builtins.open",
+        "builtins.OSError",
+        "os.path.join",
+        "os.getcwd",
+        "random.choice",
+        "asyncio.TaskGroup",
+        "concurrent.futures.ThreadPoolExecutor",
+        "pathlib.PurePath.stem",
+        "socket.socket.sendall",
+        "argparse.ArgumentParser.add_argument",
+        "builtins.property",
+        "types.GeneratorType.send",
     ):
         assert name in texts, name
     outside = re.compile(r"(^|\.)_|^(test|idlelib|lib2to3|this|antigravity|turtledemo|posix|posixpath|distutils)(\.|$)")
@@ -180,7 +189,8 @@ def test_questions_are_well_formed_and_their_answers_exist(texts: dict[str, str]
 def test_a_question_does_not_name_its_answer() -> None:
     questions = {query.query_id: query.text for query in python_docs.queries(QUERIES)}
     named = [
-        judgement for judgement in python_docs.judgements(QUERIES)
+        judgement
+        for judgement in python_docs.judgements(QUERIES)
         if re.search(rf"\b{re.escape(judgement.doc_id)}\b", questions[judgement.query_id]) and judgement.doc_id != "copy"
     ]
     assert named == []
@@ -197,7 +207,9 @@ def test_a_bad_question_is_refused_with_its_line(line: str, tmp_path: Path, monk
     assert good == Query("q1", "t", (), "questions.jsonl:1")
     assert isinstance(bad, Refused) and bad.where == "questions.jsonl:2" and bad.excerpt == line[:80]
     assert list(python_docs.judgements(QUERIES)) == [
-        Judgement("q1", "a", 2, "questions.jsonl:1"), Judgement("q1", "b", 1, "questions.jsonl:1"), bad
+        Judgement("q1", "a", 2, "questions.jsonl:1"),
+        Judgement("q1", "b", 1, "questions.jsonl:1"),
+        bad,
     ]
 
 

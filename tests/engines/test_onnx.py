@@ -21,13 +21,26 @@ from actors.engines import onnx as engine
 from actors.engines.minilm import file_sha256, find_minilm, quantised
 from actors.engines.onnx import OnnxEmbedder, embedding_digest, find_model
 
-TEXTS = ["Granite is an igneous rock.", "The cat sat on the mat while it rained for days and days.",
-         "def add(a, b):\n    return a + b", "rock", "Straße und naïve 北京 🙂"]
+TEXTS = [
+    "Granite is an igneous rock.",
+    "The cat sat on the mat while it rained for days and days.",
+    "def add(a, b):\n    return a + b",
+    "rock",
+    "Straße und naïve 北京 🙂",
+]
 
 
 def embedder(**changes: Any) -> OnnxEmbedder:
-    plain: dict[str, Any] = {"model": "minilm", "sha256": "", "quantise": False, "cache": "", "pooling": "", "max_tokens": 0,
-                             "query_prefix": "", "document_prefix": ""}
+    plain: dict[str, Any] = {
+        "model": "minilm",
+        "sha256": "",
+        "quantise": False,
+        "cache": "",
+        "pooling": "",
+        "max_tokens": 0,
+        "query_prefix": "",
+        "document_prefix": "",
+    }
     return OnnxEmbedder(**(plain | changes))
 
 
@@ -102,8 +115,10 @@ def test_a_vector_depends_on_its_text_alone(quick: OnnxEmbedder) -> None:
 
 
 def test_another_process_gives_the_same_bits(quick: OnnxEmbedder, cache: str) -> None:
-    code = ("import sys, json; from actors.engines.onnx import OnnxEmbedder; cache, texts = json.load(sys.stdin); "
-            "e = OnnxEmbedder('minilm', '', True, cache, '', 0, '', ''); print(e.embed(texts, 'document').tobytes().hex())")
+    code = (
+        "import sys, json; from actors.engines.onnx import OnnxEmbedder; cache, texts = json.load(sys.stdin); "
+        "e = OnnxEmbedder('minilm', '', True, cache, '', 0, '', ''); print(e.embed(texts, 'document').tobytes().hex())"
+    )
     asked = json.dumps([cache, TEXTS])
     done = subprocess.run([sys.executable, "-c", code], input=asked, text=True, capture_output=True, check=True)
     assert done.stdout.strip() == quick.embed(TEXTS, "document").tobytes().hex()
@@ -217,20 +232,29 @@ def test_a_sentence_transformers_folder_says_pooling_and_length(sentence_folder:
     assert find_model(str(sentence_folder), "", "mean", 99)[3:] == ("mean", 99)
 
 
-@pytest.mark.parametrize(("config", "pooling"), [({"pooling_mode": "lasttoken"}, "last"), ({"pooling_mode": "mean"}, "mean"),
-                                                 ({"pooling_mode_lasttoken": True, "pooling_mode_mean_tokens": False}, "last")])
+@pytest.mark.parametrize(
+    ("config", "pooling"),
+    [
+        ({"pooling_mode": "lasttoken"}, "last"),
+        ({"pooling_mode": "mean"}, "mean"),
+        ({"pooling_mode_lasttoken": True, "pooling_mode_mean_tokens": False}, "last"),
+    ],
+)
 def test_pooling_names(sentence_folder: Path, config: dict[str, Any], pooling: str) -> None:
     write(sentence_folder / "1_Pooling/config.json", config)
     assert find_model(str(sentence_folder), "", "", 0).pooling == pooling
 
 
-@pytest.mark.parametrize(("file", "content", "message"), [
-    ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "max_tokens"),
-    ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "cls_token.*mean_tokens"),
-    ("1_Pooling/config.json", {}, "expected one of"),
-    ("modules.json", [{"path": "3_Dense", "type": "sentence_transformers.models.Dense"}], "cannot run Dense"),
-    ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
-])
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "max_tokens"),
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "cls_token.*mean_tokens"),
+        ("1_Pooling/config.json", {}, "expected one of"),
+        ("modules.json", [{"path": "3_Dense", "type": "sentence_transformers.models.Dense"}], "cannot run Dense"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
+    ],
+)
 def test_what_a_folder_asks_for_and_the_engine_cannot_do(sentence_folder: Path, file: str, content: Any, message: str) -> None:
     write(sentence_folder / file, content)
     with pytest.raises(BadInput, match=message):
@@ -243,12 +267,15 @@ def test_broken_json_is_named(sentence_folder: Path) -> None:
         find_model(str(sentence_folder), "", "", 0)
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"model": "no/such"}, r"embeddings\.model = 'no/such': expected minilm, or the absolute path"),
-    ({"model": "/no/such"}, r"embeddings\.model = '/no/such'"),
-    ({"pooling": "max"}, r"embeddings\.pooling = 'max': .*mean, cls, last"),
-    ({"max_tokens": -1}, r"embeddings\.max_tokens = -1"),
-])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "no/such"}, r"embeddings\.model = 'no/such': expected minilm, or the absolute path"),
+        ({"model": "/no/such"}, r"embeddings\.model = '/no/such'"),
+        ({"pooling": "max"}, r"embeddings\.pooling = 'max': .*mean, cls, last"),
+        ({"max_tokens": -1}, r"embeddings\.max_tokens = -1"),
+    ],
+)
 def test_bad_values(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         embedder(**changes)
@@ -292,9 +319,14 @@ def test_a_model_that_fails_the_golden_pair_does_not_start(monkeypatch: pytest.M
 def test_the_digest_has_everything_that_decides_a_vector(exact: OnnxEmbedder, quick: OnnxEmbedder, folder: Path) -> None:
     assert exact.usage.texts >= 0 and len(exact.digest()) == 64
     files = find_model(str(folder), "", "mean", 256)
-    digests = [exact.digest(), quick.digest(), embedding_digest(files, False, "q", ""), embedding_digest(files, False, "", "q"),
-               embedding_digest(files._replace(pooling="cls"), False, "", ""),
-               embedding_digest(files._replace(max_tokens=128), False, "", "")]
+    digests = [
+        exact.digest(),
+        quick.digest(),
+        embedding_digest(files, False, "q", ""),
+        embedding_digest(files, False, "", "q"),
+        embedding_digest(files._replace(pooling="cls"), False, "", ""),
+        embedding_digest(files._replace(max_tokens=128), False, "", ""),
+    ]
     (folder / "tokenizer.json").write_text("{}")
     digests.append(embedding_digest(files, False, "", ""))
     (folder / "model.onnx_data").write_bytes(b"weights")

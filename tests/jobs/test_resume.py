@@ -211,20 +211,24 @@ def large(given: tuple[str, ...], models: Path, tmp_path_factory: pytest.TempPat
     near[near == rows[:, None]] = -1
     near = -np.sort(-near, axis=1)
     root = tmp_path_factory.mktemp("large")
-    bring(root, given, "embeddings", lambda folder: write_vectors(folder, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)))
-    bring(root / "groups", given, "graph", lambda folder: graph_files.write(folder, near, (near >= 0).astype(np.float16)))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    bring(root, given, "embeddings", lambda folder: write_vectors(folder, vectors), documents=20_000, dimension=64)
+    alike = (near >= 0).astype(np.float16)
+    bring(
+        root / "groups", given, "graph", lambda folder: graph_files.write(folder, near, alike), documents=120_000, edges=near.size
+    )
     with a_scratch() as scratch:
         Job("build_graph", given, root, scratch).end()
         Job("build_groups", given, root / "groups", scratch).end()
     return root
 
 
-def bring(root: Path, given: tuple[str, ...], kind: str, write: Callable[[Path], object]) -> None:
+def bring(root: Path, given: tuple[str, ...], kind: str, write: Callable[[Path], object], **counts: int) -> None:
     """Put an artifact where a job would have built it."""
     address = Addresses(compose((f"artifacts.root={root}", *given)))[kind]
     with draft(address) as folder:
         write(folder)
-        finish(address, {})
+        finish(address, counts)
 
 
 def write_vectors(folder: Path, vectors: NDArray[np.float32]) -> None:

@@ -1,6 +1,7 @@
 """SlideGAR (Rathee et al., ECIR 2025): the window takes new documents from the graph's neighbours and from the pool in turn.
 
-It follows the paper's alternation. The published code rebuilds a frontier of at most ten entries in every iteration, so that in practice
+It follows the paper's alternation. The published code rebuilds a frontier of at most ten entries in every iteration, so that in
+practice
 only the best document's neighbours get in; here a turn takes the neighbours of all kept documents in rank order.
 """
 
@@ -39,4 +40,3 @@ def slidegar(pool: Pool, graph: CorpusGraph, excluded: Iterable[int], *, w: int,
         turn.added_from = [source] * len(turn.added)
         W, fallen = ranked[:h] + turn.added, ranked[h:] + fallen
     return Outcome(ranked + fallen, iterations)
-
