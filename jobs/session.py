@@ -115,6 +115,10 @@ def on_this_machine(settings: schema.Settings, in_copy: bool) -> schema.Settings
         if in_copy:
             raise BadConfig(key, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")
         setattr(node, name, str(Path(given).absolute()))
+    collections, path = settings.artifacts.collections, getattr(settings.corpus, "path", "")
+    if Path(path).parent == Path(collections) and not Path(path).exists():
+        remedy = "Set GAREN_COLLECTIONS to the folder that holds the collections, or read any folder: corpus=beir corpus.path=..."
+        raise BadConfig("artifacts.collections", collections, f"a folder in which {Path(path).name} lies", remedy)
     return settings
 
 

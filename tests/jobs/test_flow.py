@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,8 +25,8 @@ from actors.artifacts.store import BadArtifact
 from actors.index import Hit
 from conf import schema
 from conf.load import BadConfig, compose
-from jobs import build_index, run_queries, score_run, search, session, show_trace
-from jobs.stages import STAGES, Addresses
+from jobs import build_embeddings, build_index, run_queries, score_run, search, session, show_trace
+from jobs.stages import STAGES
 from tests.jobs.conftest import StartJob, a_scratch, artifact, payload, take, write_collection
 from tests.jobs.test_resume import STAGE_JOBS, start_here
 
@@ -57,6 +57,241 @@ def flow(tmp_path_factory: pytest.TempPathFactory, models: Path) -> Iterator[Flo
     flow = Flow(settings, root)
     with own_ray():
         for job in (build_index, run_queries, score_run, search, show_trace):
-            found = said(flow, job.__name__, job.run)
-        flow.hits = found["jobs.search"]
-    return flow
+            flow.said[job.__name__], result = heard(job.run, settings)
+            flow.hits = result if job is search else flow.hits
+    yield flow
+
+
+@contextlib.contextmanager
+def own_ray() -> Iterator[None]:
+    """A Ray that the jobs of this process start, and that is gone afterwards with everything that starting it changes here."""
+    on_term = signal.getsignal(signal.SIGTERM)
+    with a_scratch() as scratch, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        for name, value in (("RAY_TMPDIR", str(scratch)), ("RAY_AUTH_TOKEN", "0" * 64), ("RAY_USAGE_STATS_ENABLED", "0")):
+            patch.setenv(name, value)
+        try:
+            yield
+        finally:
+            session.stop_ray()
+            signal.signal(signal.SIGTERM, on_term)
+
+
+def heard(run: Callable[[schema.Settings], Any], settings: schema.Settings) -> tuple[str, Any]:
+    """What a job prints, and what it returns."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        result = run(settings)
+    return out.getvalue(), result
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting Ray fails the test."""
+
+    def refused(**options: Any) -> None:
+        raise AssertionError("Ray was started")
+
+    monkeypatch.setattr("ray.init", refused)
+
+
+# --- what the jobs say and leave --------------------------------------------------------------------------------------
+
+
+def test_every_stage_says_what_it_made(flow: Flow) -> None:
+    for kind in set(STAGES) - {"run", "metrics"}:
+        assert re.search(rf"^{kind}: done in \d+:\d\d  \w", flow.said["jobs.build_index"], re.MULTILINE), kind
+    assert f"embeddings: {DOCUMENTS} of {DOCUMENTS} documents" in flow.said["jobs.build_index"]
+    assert re.search(r"^ +groups +smallest +mean +largest", flow.said["jobs.build_index"], re.MULTILINE)
+    assert re.search(r"^ +role +calls +judged +calls a query\n +reranker +\d", flow.said["jobs.run_queries"], re.MULTILINE)
+    assert re.search(r"^ +method +ndcg_cut_10 .*\n +garen +\d\.\d{3}", flow.said["jobs.score_run"], re.MULTILINE)
+
+
+def test_each_query_observes_its_budget(flow: Flow) -> None:
+    lines = [line.split("\t") for line in (artifact(flow.root, "run") / "run.tsv").read_text().splitlines()]
+    assert Counter(query_id for query_id, *_ in lines) == {f"q{n}": BUDGET for n in range(QUERIES)}
+    assert len({(query_id, doc_id) for query_id, _, doc_id, *_ in lines}) == len(lines)
+
+
+def test_the_run_and_another_scorer_give_the_metrics(flow: Flow) -> None:
+    run: dict[str, dict[str, float]] = {}
+    for line in (artifact(flow.root, "run") / "run.tsv").read_text().splitlines():
+        query_id, _, doc_id, _, score, _ = line.split("\t")
+        run.setdefault(query_id, {})[doc_id] = float(score)
+    qrels = open_qrels(artifact(flow.root, "queries"))
+    found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
+    mean = sum(measures["ndcg_cut_10"] for measures in found.values()) / QUERIES
+    assert open_metrics(artifact(flow.root, "metrics"))["mean"]["ndcg_cut_10"] == pytest.approx(mean, abs=1e-12)
+    assert 0.2 < mean <= 1.0, "a query holds three words of its document's topic"
+
+
+def test_an_answer_and_a_path_can_be_read(flow: Flow) -> None:
+    assert [hit.rank for hit in flow.hits] == list(range(1, 11))
+    assert sum(hit.doc_id.startswith("bees") for hit in flow.hits) >= 5
+    for hit in flow.hits:
+        line = f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found by: {hit.source}]"
+        assert line in flow.said["jobs.search"].splitlines()
+    assert f"{BUDGET} documents observed" in flow.said["jobs.search"]
+    path = flow.said["jobs.show_trace"]
+    (gold,) = open_qrels(artifact(flow.root, "queries"))["q0"]
+    assert f"method garen; gold: {gold}\n" in path
+    assert re.search(r"iteration 1: window of \d+, best now: \w", path)
+    assert re.search(rf"the answer's first ten of {BUDGET}:\n +1 +\*? ?\w", path)
+
+
+def test_a_second_call_takes_everything_as_it_is(flow: Flow, no_ray: None) -> None:
+    before = {kind: payload(artifact(flow.root, kind)) for kind in STAGES}
+    said = "".join(heard(job.run, flow.settings)[0] for job in (build_index, run_queries, score_run))
+    for kind in STAGES:
+        assert f"{kind}: {artifact(flow.root, kind).name} is already built" in said
+    assert "building" not in said
+    assert {kind: payload(artifact(flow.root, kind)) for kind in STAGES} == before
+
+
+def test_the_index_answers_in_a_python_without_ray(flow: Flow) -> None:
+    code = f"""
+import sys
+from actors.index import Index
+hits = Index.open({str(artifact(flow.root, "index"))!r}).search({QUESTION!r})
+assert "ray" not in sys.modules and "hydra" not in sys.modules
+print("\\n".join(f"{{hit.rank}}\t{{hit.doc_id}}\t{{hit.source}}" for hit in hits))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{hit.rank}\t{hit.doc_id}\t{hit.source}" for hit in flow.hits]
+
+
+# --- what a job refuses, and what it only plans; without Ray ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> schema.Settings:
+    """Settings with everything built, in one process and with a model that costs nothing."""
+    folder = tmp_path_factory.mktemp("built")
+    corpus = f"corpus.path={write_collection(folder / 'c', 36, 4)}"
+    settings = compose((f"artifacts.root={folder / 'root'}", "corpus=beir", corpus, "cluster.num_cpus=2"))
+    assert start_here(settings, list(STAGES))
+    return settings
+
+
+@pytest.fixture
+def of_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.stages.model_digest", lambda node: "of no model")
+
+
+CHANGES: dict[str, tuple[str, Any]] = {  # something that makes a stage anew
+    "corpus": ("on_bad", "skip"),
+    "embeddings": ("max_tokens", 64),
+    "graph": ("k", 5),
+    "groups": ("max_size", 5),
+    "lexicon": ("b", 0.7),
+    "summaries": ("concept_words", 3),
+    "queries": ("limit", 2),
+    "run": ("loop.budget", 25),
+    "metrics": ("measures", ["P_5"]),
+}
+
+
+def with_change(settings: schema.Settings, kind: str) -> schema.Settings:
+    name, value = CHANGES[kind]
+    node, key = name.split(".") if "." in name else (kind, name)
+    return replace(settings, **{node: replace(getattr(settings, node), **{key: value})})
+
+
+def on_disk(root: Path) -> dict[str, int]:
+    return {str(p): p.stat().st_mtime_ns for p in sorted(root.rglob("*")) if p.name != "digests.json" and p != root}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_plan_changes_nothing_on_disk(kind: str, built: schema.Settings, no_ray: None, of_no_model: None) -> None:
+    root = Path(built.artifacts.root)
+    before = on_disk(root)
+    job = importlib.import_module(f"jobs.{STAGE_JOBS[kind]}")
+    said, _ = heard(job.run, replace(with_change(built, kind), plan=True))
+    assert f"{kind}: building {root}" in said
+    assert on_disk(root) == before
+
+
+def test_a_plan_of_the_whole_index_ends_at_the_first_stage_to_be_built(
+    built: schema.Settings, no_ray: None, of_no_model: None, tmp_path: Path
+) -> None:
+    said, address = heard(build_index.run, replace(with_change(built, "graph"), plan=True))
+    assert re.findall(r"^(\w+): ", said, re.MULTILINE) == ["corpus", "embeddings", "graph", "plan"]
+    assert not address.built
+    nowhere = replace(built, plan=True, artifacts=replace(built.artifacts, root=str(tmp_path / "none")))
+    said, _ = heard(build_index.run, nowhere)
+    assert re.findall(r"^(\w+): ", said, re.MULTILINE) == ["corpus", "plan"]
+    assert on_disk(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize("job", ["run_queries", "score_run", "search", "show_trace", "build_graph"])
+def test_what_is_not_there_yet_is_named_with_its_job(
+    job: str, built: schema.Settings, no_ray: None, of_no_model: None, tmp_path: Path
+) -> None:
+    (tmp_path / "ask").write_text(QUESTION)
+    nowhere = replace(built, ask=str(tmp_path / "ask"), artifacts=replace(built.artifacts, root=str(tmp_path / "none")))
+    with pytest.raises(BadArtifact, match=r"does not exist.*python -m jobs\.\w+"):
+        heard(importlib.import_module(f"jobs.{job}").run, nowhere)
+
+
+def test_too_little_disk_is_said_before_anything_is_written(
+    built: schema.Settings, no_ray: None, of_no_model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 1024, 1024))  # type: ignore[attr-defined]
+    said = r"free disk='0 MiB': expected [\d,]+ MiB below .*root\. Free some, or use another machine or artifacts\.root"
+    for kind in ("corpus", "embeddings", "graph", "groups", "lexicon"):
+        before = on_disk(Path(built.artifacts.root))
+        with pytest.raises(BadConfig, match=said):
+            heard(importlib.import_module(f"jobs.build_{kind}").run, with_change(built, kind))
+        assert on_disk(Path(built.artifacts.root)) == before
+
+
+@pytest.mark.parametrize("kind", ["groups", "lexicon"])
+def test_too_little_memory_is_said(
+    kind: str, built: schema.Settings, no_ray: None, of_no_model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.session.available_memory_mb", lambda: 0.001)
+    with pytest.raises(BadConfig, match="free memory='0 MiB': expected"):
+        heard(importlib.import_module(f"jobs.build_{kind}").run, with_change(built, kind))
+
+
+def test_too_few_cpus_are_said_instead_of_waiting_for_them(
+    built: schema.Settings, of_no_model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.session.start_ray", lambda cluster: None)
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 2.0})
+    settings = with_change(built, "embeddings")
+    cluster = replace(settings.cluster, embedder=replace(settings.cluster.embedder, actors=64, part_rows=1))
+    with pytest.raises(BadConfig, match=r"pool 18 \+ reader 1 CPUs.*at most the 2 CPUs of the cluster.*Lower num_cpus"):
+        heard(build_embeddings.run, replace(settings, cluster=cluster))
+
+
+# --- other ways to the same -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_judges_behind_serve_give_the_same_bytes(flow: Flow, job: StartJob, models: Path, tmp_path: Path) -> None:
+    root = take(tmp_path / "root", flow.root, " ".join(set(STAGES) - {"run", "metrics"}), models)
+    given = ("corpus=beir", f"corpus.path={flow.settings.corpus.path}", f"loop.budget={BUDGET}", "cluster.num_cpus=4")
+    said = job("run_queries", root, *given, "cluster.in_process=false").end()
+    assert "deploying embedding reranker and embedding navigator" in said
+    assert payload(artifact(root, "run")) == payload(artifact(flow.root, "run"))
+
+
+@pytest.mark.slow
+def test_a_folder_of_notes_needs_no_queries(job: StartJob, models: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    known = [("bees", "The queen of a hive is fed with honey."), ("trains", "A signal stops the train.")]
+    for number, (topic, text) in enumerate(known * 12):
+        (notes / f"{topic} {number}.md").write_text(f"# Note {number}\n\n{text} This is note {number}.\n")
+    root = take(tmp_path / "root", Path(), "", models)
+    given = ("corpus=folder", f"corpus.path={notes}", "cluster.num_cpus=4", "cluster.in_process=true")
+    job("build_index", root, *given).end()
+    asked = job("run_queries", root, *given)
+    assert asked.process.wait(300) == 2
+    assert "garen: queries: there are none. Give some with queries=jsonl" in asked.output
+    assert "Traceback" not in asked.output
+    (tmp_path / "question").write_text("who eats honey?")
+    said = job("search", root, *given, f"ask={tmp_path / 'question'}").end()
+    answer = re.findall(r"^ +\d+  (\w+) \d+\.md ", said, re.MULTILINE)
+    assert len(answer) == 10 and answer[0] == "bees", said
