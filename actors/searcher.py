@@ -134,14 +134,13 @@ def served(app: str, cluster: schema.Cluster) -> Roles:
     from ray import serve
 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
-    rerankers = serve.get_deployment_handle("reranker", f"{app}-reranker")
-    navigators = serve.get_deployment_handle("navigator", f"{app}-navigator")
+    reached = functools.cache(lambda role: serve.get_deployment_handle(role, f"{app}-{role}"))
 
     async def rank(asks: list[Ask]) -> list[Ranking]:
-        return list(await rerankers.rank.remote(asks))
+        return list(await reached("reranker").rank.remote(asks))  # looked up when first asked: not every method deploys both
 
     async def score(asks: list[Ask]) -> list[Scores]:
-        return list(await navigators.score.remote(asks))
+        return list(await reached("navigator").score.remote(asks))
 
     return Roles(
         Line(rank, ranking_failed, cluster.reranker.batch_size, cluster.reranker.calls_in_flight),

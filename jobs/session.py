@@ -151,7 +151,8 @@ def build(
         seconds = time.monotonic() - start
         add_timings(folder, [("", kind, seconds)])
         finish(address, counts)
-    say(f"{kind}: done in {duration(seconds)}  " + "  ".join(f"{name} {_short(value)}" for name, value in counts.items()))
+    plain = [f"{name} {_short(value)}" for name, value in counts.items() if not isinstance(value, Mapping)]
+    say(f"{kind}: done in {duration(seconds)}  " + "  ".join(plain))
     return address
 
 
@@ -179,8 +180,6 @@ def seconds(address: Address) -> float:
 
 
 def _short(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k} {_short(v)}" for k, v in value.items()) + "}"
     return f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
