@@ -73,12 +73,6 @@ def payload(folder: Path) -> dict[str, str]:
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
-def shelf_of(root: Path) -> Path:
-    """The one corpus' folder below a root."""
-    (shelf,) = {p.parent for p in root.glob("*/*-*") if p.is_dir()}
-    return shelf
-
-
 def artifact(root: Path, kind: str) -> Path:
     """The one finished artifact of a kind."""
     (folder,) = (p for p in root.glob(f"*/{kind}-*") if p.suffix != ".partial")

@@ -236,7 +236,7 @@ def test_what_is_not_there_yet_is_named_with_its_job(
 def test_too_little_disk_is_said_before_anything_is_written(
     built: schema.Settings, no_ray: None, of_no_model: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 1024, 1024))  # type: ignore[attr-defined]
+    monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 1024, 1024))
     said = r"free disk='0 MiB': expected [\d,]+ MiB below .*root\. Free some, or use another machine or artifacts\.root"
     for kind in ("corpus", "embeddings", "graph", "groups", "lexicon"):
         before = on_disk(Path(built.artifacts.root))
@@ -271,7 +271,7 @@ def test_too_few_cpus_are_said_instead_of_waiting_for_them(
 @pytest.mark.slow
 def test_judges_behind_serve_give_the_same_bytes(flow: Flow, job: StartJob, models: Path, tmp_path: Path) -> None:
     root = take(tmp_path / "root", flow.root, " ".join(set(STAGES) - {"run", "metrics"}), models)
-    given = ("corpus=beir", f"corpus.path={flow.settings.corpus.path}", f"loop.budget={BUDGET}", "cluster.num_cpus=4")
+    given = ("corpus=beir", f"corpus.path={flow.root.parent / 'c'}", f"loop.budget={BUDGET}", "cluster.num_cpus=4")
     said = job("run_queries", root, *given, "cluster.in_process=false").end()
     assert "deploying embedding reranker and embedding navigator" in said
     assert payload(artifact(root, "run")) == payload(artifact(flow.root, "run"))

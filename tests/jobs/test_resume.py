@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import importlib
 import itertools
 import multiprocessing
@@ -18,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,11 +30,12 @@ from actors.artifacts import embeddings as vector_files
 from actors.artifacts import graph as graph_files
 from actors.artifacts import run as run_files
 from actors.artifacts.store import draft, finish
-from actors.searcher import Searcher, in_process, open_index
+from actors.index import open_index
+from actors.searcher import Searcher, in_process
 from conf import schema
 from conf.load import compose
 from jobs.stages import STAGES, Addresses
-from tests.jobs.conftest import Job, StartJob, a_scratch, artifact, living_below, payload, shelf_of, take, write_collection
+from tests.jobs.conftest import Job, StartJob, a_scratch, artifact, living_below, payload, take, write_collection
 
 STAGE_JOBS = {kind: f"build_{kind}" for kind in STAGES} | {"run": "run_queries", "metrics": "score_run"}
 ALL = " ".join(STAGES)
@@ -57,19 +60,15 @@ class HashEmbedder:
 
 
 class HereRay:
-    """What the stages use of Ray, done at once in this process."""
+    """What the stages use of Ray, in this process: `remote` makes a thing to be called, and it is called when it is waited for."""
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        self._function = function
+    @staticmethod
+    def remote(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+        return lambda function: SimpleNamespace(remote=lambda *arguments: functools.partial(function, *arguments))
 
-    def __call__(self, function: Callable[..., Any]) -> HereRay:
-        return HereRay(function)
-
-    def remote(self, *arguments: Any, **options: Any) -> Any:
-        return self._function(*arguments) if self._function else HereRay()
-
-    def get(self, result: Any) -> Any:
-        return result
+    @staticmethod
+    def get(task: Callable[[], Any]) -> Any:
+        return task()
 
 
 def without_ray() -> None:
@@ -77,7 +76,7 @@ def without_ray() -> None:
     names = sorted({*STAGE_JOBS.values()} - {"build_index", "score_run"})
     stages = {name: importlib.import_module(f"jobs.{name}") for name in names}
     for module in stages.values():
-        for name, stand_in in (("ray", HereRay()), ("map_spans", _map_spans), ("run_tasks", lambda done, *told: done)):
+        for name, stand_in in (("ray", HereRay), ("map_spans", _map_spans), ("run_tasks", _run_tasks)):
             if hasattr(module, name):
                 setattr(module, name, stand_in)
     stages["run_queries"].searchers, stages["run_queries"].answer_all = _searchers, _answer_all  # type: ignore[attr-defined]
@@ -88,9 +87,13 @@ def without_ray() -> None:
 
 
 def _map_spans(cluster: Any, pool: Any, worker: Any, arguments: Any, spans: Sequence[tuple[int, int]], told: Any) -> None:
-    one = worker(**arguments) if spans else None
-    for first, last in spans:
+    one = worker(**arguments)
+    for first, last in reversed(spans):  # Ray keeps no order: what is missing may lie before what is done
         one({"first": np.array([first]), "last": np.array([last])})
+
+
+def _run_tasks(tasks: Sequence[Callable[[], Any]], *told: Any) -> list[Any]:
+    return [task() for task in reversed(tasks)][::-1]
 
 
 @contextlib.contextmanager
@@ -132,30 +135,37 @@ def start_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int = 0
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, schema.Settings]:
-    """A root with everything built, in one go, and settings that cut the same work into smaller parts."""
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> schema.Settings:
+    """Settings with everything built, in one go."""
     folder = tmp_path_factory.mktemp("tiny")
-    what = ("corpus=beir", f"corpus.path={write_collection(folder / 'c', 36, 4)}", "groups.max_size=9", "loop.budget=30")
-    settings = compose((f"artifacts.root={folder / 'root'}", *what))
+    corpus = f"corpus.path={write_collection(folder / 'c', 36, 4)}"
+    settings = compose((f"artifacts.root={folder / 'root'}", "corpus=beir", corpus, "groups.max_size=9", "loop.budget=30"))
     assert start_here(settings, list(STAGES))
-    small = ("cluster.embedder.part_rows=16", "cluster.knn.block_rows=16", "cluster.summarizer.part_rows=3")
-    return folder / "root", replace(settings, cluster=compose((*what, *small)).cluster)
+    return settings
+
+
+def elsewhere(settings: schema.Settings, root: Path, rows: int) -> schema.Settings:
+    """The same work in another root, cut into parts of `rows`."""
+    cluster = settings.cluster
+    cut = {"embedder": replace(cluster.embedder, part_rows=rows), "knn": replace(cluster.knn, block_rows=rows),
+           "summarizer": replace(cluster.summarizer, part_rows=rows // 4)}  # fmt: skip
+    return replace(settings, artifacts=replace(settings.artifacts, root=str(root)), cluster=replace(cluster, **cut))
 
 
 @pytest.mark.parametrize("kind", [kind if kind == "embeddings" else pytest.param(kind, marks=pytest.mark.slow) for kind in STAGES])
-def test_killed_before_any_change_to_the_file_system(kind: str, tiny: tuple[Path, schema.Settings], tmp_path: Path) -> None:
-    source, settings = tiny
+def test_killed_before_any_change_to_the_file_system(kind: str, tiny: schema.Settings, tmp_path: Path) -> None:
+    """Killed twice, and started again with parts of another size each time."""
+    source = Path(tiny.artifacts.root)
     expected = payload(artifact(source, kind))
     for kill_at in itertools.count(1):
         root = take(tmp_path / str(kill_at), source, " ".join(set(STAGES) - {kind}), tmp_path)
-        settings = replace(settings, artifacts=replace(settings.artifacts, root=str(root)))
-        if start_here(settings, [kind], kill_at):
+        if start_here(elsewhere(tiny, root, 12), [kind], kill_at):
             assert kill_at > 4, "it was hardly ever killed"
             break
-        start_here(settings, [kind], 1 + kill_at * 7 % 11)  # and once more on the way
-        assert start_here(settings, [kind])
+        start_here(elsewhere(tiny, root, 8), [kind], 1 + kill_at * 7 % 11)
+        assert start_here(elsewhere(tiny, root, 4), [kind])
         assert payload(artifact(root, kind)) == expected, f"killed before change {kill_at}"
-        assert not list(shelf_of(root).glob("*.partial"))
+        assert not list(root.glob("*/*.partial"))
 
 
 def test_a_line_of_the_journal_that_was_torn_is_done_again(tmp_path: Path) -> None:
@@ -262,7 +272,7 @@ def test_killed_among_its_parts(
     kept = parts(root, kind)
     second = job(f"build_{kind}", root, *given, *SMALL_PARTS)
     now = second.until(lambda: more(parts(root, kind), kept))
-    assert kept.items() <= now.items(), "a finished part was written again"
+    assert now and kept.items() <= now.items(), "a finished part was written again"
     assert "were done before; going on from there" in second.end()
     assert payload(artifact(root, kind)) == payload(artifact(source, kind))
 
@@ -307,7 +317,7 @@ def test_killed_among_its_queries(
     kept = journal(root)
     second = job("run_queries", root, *given, *ONE_QUERY_AT_A_TIME, judges)
     now = second.until(lambda: more(journal(root), kept))
-    assert now[: len(kept)] == kept, "a finished query was answered again"
+    assert now and now[: len(kept)] == kept, "a finished query was answered again"
     assert f"{len(kept)} of 60 queries were done before; going on from there" in second.end()
     assert payload(artifact(root, "run")) == payload(artifact(never_killed, "run"))
 

@@ -85,8 +85,7 @@ def _ranked(turn: Iteration, answer: Answer) -> list[int]:
 def _groups_to_score(turn: Iteration, unobserved: Unobserved, S: dict[int, float], K_g: int) -> list[int]:
     """At most K_g groups without a score: the candidates with most votes first; when they are too few, groups from the pool."""
     votes = unobserved.votes(turn.window)
-    turn.candidates = sorted(votes, key=lambda g: (-votes[g], g))
-    turn.votes = [votes[g] for g in turn.candidates]
+    turn.candidates, turn.votes = list(votes), list(votes.values())
     turn.reused_scores = sum(g in S for g in votes)
     new = sorted((g for g in votes if g not in S), key=lambda g: (-votes[g], unobserved.best_pool_rank(g), g))[:K_g]
     if len(new) < K_g:  # observed documents are walked too: their groups may hold more (Appendix E)
@@ -109,7 +108,7 @@ def _keep_scores(turn: Iteration, S: dict[int, float], scores: Answer) -> None:
 def _eligible(turn: Iteration, unobserved: Unobserved, S: dict[int, float], eligible: str) -> list[int]:
     """The groups that may be expanded, best first: those of this iteration that have a score, or all that have one."""
     groups = [g for g in S if unobserved.has(g)] if eligible == "all_scored" else {*turn.candidates, *turn.navigated} & S.keys()
-    turn.eligible = sorted(groups, key=lambda g: (-S[g], g))
+    turn.eligible = sorted(sorted(groups), key=S.__getitem__, reverse=True)  # stable: equal scores keep the order of group ids
     turn.eligible_scores = [S[g] for g in turn.eligible]
     return turn.eligible
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -21,16 +21,16 @@ class Unobserved:
         self.graph = graph
         self.excluded = frozenset(excluded)
         self._excluded_rows = np.array(sorted(self.excluded), np.int64)
-        self.pool = [doc for doc in pool.docs if doc not in self.excluded]
+        self.pool = [doc for doc in pool.docs if doc not in self.excluded] if self.excluded else pool.docs
         groups: list[int] = graph.group_of[self.pool].tolist() if self.pool else []
         self.pool_groups = list(dict.fromkeys(groups))  # in the order of their best pool rank
         self.observed: dict[int, None] = {}  # in the order of observation
         self._score = pool.score
-        self._rank = {doc: rank for rank, doc in enumerate(self.pool)}
-        self._gone = Counter(graph.group_of[list(self.excluded)].tolist()) if self.excluded else Counter[int]()
-        self._pool_of_group: dict[int, list[int]] = {}
+        self._rank = dict(zip(self.pool, range(len(self.pool)), strict=True))
+        self._pool_of_group: defaultdict[int, list[int]] = defaultdict(list)
         for doc, group in zip(self.pool, groups, strict=True):
-            self._pool_of_group.setdefault(group, []).append(doc)
+            self._pool_of_group[group].append(doc)
+        self._gone = Counter(graph.group_of[self._excluded_rows].tolist())  # documents of a group that cannot be added any more
         self._size: dict[int, int] = {}
         self._next_in_pool = 0
         self._queue: dict[int, Iterator[int]] = {}
@@ -47,22 +47,25 @@ class Unobserved:
         exists = near >= 0
         if self.excluded:
             exists &= ~np.isin(near, self._excluded_rows)
-        votes: Counter[int] = Counter()
-        for groups in np.where(exists, self.graph.group_of[near], -1).tolist():
-            votes.update(set(groups))
-        del votes[-1]
-        return {group: count for group, count in votes.items() if self.has(group)}
+        groups = np.where(exists, self.graph.group_of[near], -1)
+        groups.sort(axis=1)
+        once = np.ones(groups.shape, bool)  # a document votes once for a group, however many of its neighbours are there
+        np.not_equal(groups[:, 1:], groups[:, :-1], out=once[:, 1:])
+        found, votes = np.unique(groups[once], return_counts=True)
+        return {g: count for g, count in zip(found.tolist(), votes.tolist(), strict=True) if g >= 0 and self.has(g)}
 
     def has(self, group: int) -> bool:
         """Whether the group still has an unobserved member."""
-        size = self._size.get(group)
-        if size is None:
-            size = self._size[group] = len(self.graph.members(group))
-        return size > self._gone[group]
+        if group not in self._size:
+            self._size[group] = len(self.graph.members(group))
+        return self._size[group] > self._gone.get(group, 0)
 
     def best_pool_rank(self, group: int) -> float:
         """The best pool rank among the group's unobserved members; infinite when the pool holds none."""
-        return next((self._rank[d] for d in self._pool_of_group.get(group, ()) if d not in self.observed), math.inf)
+        for doc in self._pool_of_group.get(group, ()):
+            if doc not in self.observed:
+                return self._rank[doc]
+        return math.inf
 
     def next_of_group(self, group: int) -> int | None:
         """The group's next unobserved member: by pool rank, then by first-stage score where there is one, then by row."""
