@@ -136,7 +136,8 @@ def build(
     inputs = {name: addresses[name].folder for name in STAGES[kind].inputs}
     for name, folder in inputs.items():
         open_manifest(folder, name, checksums=True)
-    say(f"{kind}: building {address.folder}")
+    foreseen = "".join(f", {what} about {max(mib, 1):,.0f} MiB" for what, mib in (needs or {}).items() if mib)
+    say(f"{kind}: {'would build' if settings.plan else 'building'} {address.folder}{foreseen}")
     _check_room(settings, needs or {})
     if settings.plan:
         return address
