@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import logging
 import time
 from collections import Counter
@@ -19,14 +20,13 @@ from actors.algorithms.loops.dialogue import (
     Loop,
     Navigate,
     Outcome,
-    Pool,
     Request,
     Rerank,
     source_name,
 )
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
-from actors.artifacts.run import Result
+from actors.artifacts.run import Result, total_usage
 from actors.index import Hit, Index, open_index
 from actors.judges.judge import Ask, Scores
 from actors.line import Line, ranking_failed, scores_failed
@@ -46,11 +46,17 @@ class Roles(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A query's outcome with its ledger: usage by role, and seconds."""
+    """A query's outcome with its ledger: role -> counters of each iteration, and seconds."""
 
     outcome: Outcome
-    usage: dict[str, dict[str, int]]
+    exchanges: list[dict[str, Counter[str]]]
     timings: dict[str, float]
+
+    @property
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counters summed by role, and what the loop did."""
+        roles: dict[str, dict[str, int]] = {"reranker": {}, "navigator": {}}
+        return roles | total_usage(self.exchanges) | {"loop": _counts(self.outcome)}
 
 
 class Searcher:
@@ -67,51 +73,50 @@ class Searcher:
     async def answer(self, query: Query) -> Result:
         """Run the loop of one query to its end."""
         answered = await self.explain(query)
-        usage = answered.usage
-        turns = [asdict(turn) for turn in answered.outcome.iterations]
+        turns = [
+            asdict(turn) | {"usage": json.dumps(exchange, sort_keys=True)}  # a loop asks once in an iteration
+            for turn, exchange in zip(answered.outcome.iterations, answered.exchanges, strict=True)
+        ]
         doc_ids = [self._index.corpus.doc_id(row) for row in answered.outcome.ranking]
-        return Result(query.query_id, doc_ids, turns, usage, answered.timings)
+        return Result(query.query_id, doc_ids, turns, answered.usage, answered.timings)
 
     async def explain(self, query: Query) -> Answered:
         """The same as rows, with every iteration."""
         start = time.perf_counter()
         pool = self._index.pool(query.text, query.excluded, self._first_stage)
         clock = {"first_stage": time.perf_counter() - start, "loop": 0.0, "models": 0.0}
-        usage: dict[str, Counter[str]] = {"reranker": Counter(), "navigator": Counter()}
-        outcome = await self._drive(self._loop(pool, query), query, usage, clock)
+        loop = self._method(pool, self._index, query.excluded, **self._parameters)
+        outcome, exchanges = await self._drive(loop, query, clock)
         clock["total"] = time.perf_counter() - start
-        ledger = {role: dict(sorted(counters.items())) for role, counters in usage.items()}
-        ledger["loop"] = _counts(outcome)
-        return Answered(outcome, ledger, clock)
+        return Answered(outcome, exchanges, clock)
 
-    def _loop(self, pool: Pool, query: Query) -> Loop:
-        return self._method(pool, self._index, query.excluded, **self._parameters)
-
-    async def _drive(self, loop: Loop, query: Query, usage: dict[str, Counter[str]], clock: dict[str, float]) -> Outcome:
+    async def _drive(self, loop: Loop, query: Query, clock: dict[str, float]) -> tuple[Outcome, list[dict[str, Counter[str]]]]:
+        """Carry what the loop asks to the judges, all requests of one iteration at once, until it returns its outcome."""
         answers: tuple[Answer, ...] | None = None
+        exchanges: list[dict[str, Counter[str]]] = []
         while True:
             before = time.perf_counter()  # a loop never waits: its wall time is its CPU time
             try:
                 requests = next(loop) if answers is None else loop.send(answers)
             except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
+                return end.value, exchanges
             finally:
                 clock["loop"] += time.perf_counter() - before
             asked = time.perf_counter()
-            answers = tuple(await asyncio.gather(*(self._ask(request, query, usage) for request in requests)))
+            exchanges.append({})
+            answers = tuple(await asyncio.gather(*(self._ask(request, query, exchanges[-1]) for request in requests)))
             clock["models"] += time.perf_counter() - asked
 
-    async def _ask(self, request: Request, query: Query, usage: dict[str, Counter[str]]) -> Answer:
+    async def _ask(self, request: Request, query: Query, exchange: dict[str, Counter[str]]) -> Answer:
         ask = Ask(str(self._index.folder), query.query_id, query.text, list(request[0]))
         match request:
             case Rerank():
                 ranking = await self._roles.rank(ask)
-                _charge(usage["reranker"], len(ask.rows), ranking.outcome, ranking.usage)
+                exchange["reranker"] = _charge(ask, ranking.outcome, ranking.usage)
                 return ranking.docs
             case Navigate():
                 scores = await self._roles.score(ask)
-                _charge(usage["navigator"], len(ask.rows), scores.outcome, scores.usage)
+                exchange["navigator"] = _charge(ask, scores.outcome, scores.usage)
                 return scores.values
 
 
@@ -184,8 +189,8 @@ def hits(index: Index, outcome: Outcome, top: int) -> list[Hit]:
     return found
 
 
-def _charge(counters: Counter[str], rows: int, outcome: str, usage: dict[str, int]) -> None:
-    counters.update({"calls": 1, "judged": rows, f"outcome {outcome}": 1, **usage})
+def _charge(ask: Ask, outcome: str, usage: dict[str, int]) -> Counter[str]:
+    return Counter({"calls": 1, "judged": len(ask.rows), f"outcome {outcome}": 1, **usage})
 
 
 def _counts(outcome: Outcome) -> dict[str, int]:

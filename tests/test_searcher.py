@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from dataclasses import asdict, replace
 
@@ -35,7 +36,9 @@ def test_it_answers_as_the_loop_that_is_driven_by_hand(toy_index: Index, roles: 
     expected = talk(garen(toy.pool(), toy.Graph(toy.NEIGHBOURS, toy.GROUP_OF), (), **toy.LOOP))
     result = asyncio.run(searcher(toy_index, roles).answer(QUERY))
     assert result.doc_ids == [toy.IDS[row] for row in expected.ranking] and result.query_id == "q1"
+    told = [json.loads(turn.pop("usage")) for turn in result.trace]
     assert result.trace == [asdict(turn) for turn in expected.iterations]
+    assert [sum(counters["calls"] for counters in exchange.values()) for exchange in told] == [len(turn) for turn in talk.turns]
 
 
 def test_the_ledger(toy_index: Index, roles: Roles) -> None:
