@@ -24,7 +24,7 @@ from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.graph import Graph, open_graph
 from actors.artifacts.groups import Groups, open_groups
 from actors.artifacts.lexicon import Lexicon, open_lexicon
-from actors.artifacts.store import open_manifest
+from actors.artifacts.store import BadArtifact, open_manifest
 from actors.artifacts.summaries import Summaries, open_summaries
 from conf import schema
 
@@ -33,7 +33,7 @@ OPEN_INDEXES = 8  # a replica that serves more than this reopens the oldest; ope
 
 @dataclass(frozen=True)
 class Hit:
-    """One document of an answer. group and concept: where it belongs; source: "pool", or the group that brought it in."""
+    """One document of an answer. group and concept: where it belongs; source: what brought it in, the pool or a group."""
 
     rank: int
     doc_id: str
@@ -62,6 +62,8 @@ class Index:
     def open(cls, folder: str | Path) -> Index:
         """Open a finished index. Raises BadArtifact naming what is missing or damaged, and the remedy."""
         path = Path(folder).expanduser().absolute()
+        if there := sorted(p.name for p in path.glob("index-*") if p.is_dir() and not p.suffix):
+            raise BadArtifact(f"{path} is a corpus' folder and not an index. It holds {', '.join(there)}: open one of them.")
         manifest = open_manifest(path, "index")
         for kind, name in manifest["inputs"].items():
             open_manifest(path.parent / name, kind)

@@ -12,7 +12,7 @@ import time
 
 from ray.job_submission import JobStatus, JobSubmissionClient
 
-from jobs.session import code
+from jobs.ray_session import code
 
 PASSED_ON = ("GAREN_HOME", "GAREN_COLLECTIONS", "GAREN_TRACEBACK")
 STOPPING = {"RAY_JOB_STOP_WAIT_TIME_S": "60"}  # Ray's own 3 seconds do not suffice to remove deployments

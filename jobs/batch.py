@@ -7,7 +7,7 @@ from typing import Any
 
 from conf import schema
 from jobs.console import Progress
-from jobs.session import check_cpus
+from jobs.ray_session import check_cpus
 
 READER_CPUS = 1.0  # Ray Data's read task takes a whole CPU beside the pool and waits without a word when there is none
 
@@ -43,19 +43,13 @@ def map_spans(
         progress.advance(int(line["rows"]))
 
 
-def run_tasks(tasks: Sequence[Any], told: tuple[str, int, str], done: int = 0) -> list[Any]:
-    """Wait for Ray tasks, telling how far they are; each returns how many units it did, or (units, result). Results
-    in the order given.
-    """
+def run_tasks(tasks: Sequence[Any], told: tuple[str, int, str], done: int = 0) -> None:
+    """Wait for Ray tasks, telling how far they are; each returns how many units it did. told: stage, total, unit."""
     import ray
 
     what, total, unit = told
     progress = Progress(what, total, unit, done)
-    results: dict[Any, Any] = {}
     waiting = list(tasks)
     while waiting:
-        (ready, *_), waiting = ray.wait(waiting)
-        answer = ray.get(ready)
-        units, results[ready] = answer if isinstance(answer, tuple) else (answer, None)
-        progress.advance(units)
-    return [results[task] for task in tasks]
+        ready, waiting = ray.wait(waiting)
+        progress.advance(sum(ray.get(ready)))

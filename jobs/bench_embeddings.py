@@ -22,6 +22,7 @@ from conf import schema
 from conf.load import BadConfig
 from jobs import session
 from jobs.console import say, table
+from jobs.stages import Addresses
 
 DOCUMENTS = 200
 ROUNDS = 3
@@ -101,7 +102,7 @@ def run(settings: schema.Settings) -> None:
     rival = os.environ.get("GAREN_RIVAL", "")
     if not Path(rival).is_file():
         raise BadConfig("GAREN_RIVAL", rival, "a Python that has sentence-transformers", "Make one in an environment of its own.")
-    folder = session.Addresses(settings)["corpus"].folder
+    folder = Addresses(settings)["corpus"].folder
     open_manifest(folder, "corpus")
     texts = list(open_corpus(folder).texts(0, DOCUMENTS))
     cores = len(os.sched_getaffinity(0))

@@ -22,8 +22,9 @@ from actors.line import Line, ranking_failed
 from actors.reranker import Ranking
 from actors.searcher import Roles, Searcher
 from conf import schema
-from jobs import session
+from jobs import ray_session, session
 from jobs.console import say, table
+from jobs.stages import Addresses
 
 ROUNDS = 5
 CALLS = 500
@@ -31,7 +32,7 @@ CALLS = 500
 
 def run(settings: schema.Settings) -> None:
     """Time the loop alone, then plain actor calls and Serve calls that do nothing."""
-    addresses = session.Addresses(settings)
+    addresses = Addresses(settings)
     for kind in ("index", "queries"):
         open_manifest(addresses[kind].folder, kind)
     index, queries = Index.open(addresses["index"].folder), open_queries(addresses["queries"].folder)
@@ -88,12 +89,12 @@ class Echo:
 
 def call_costs(settings: schema.Settings) -> tuple[float, float]:
     """CPU milliseconds that a caller spends on one actor call and on one Serve call of a window of 20 documents."""
-    session.start_ray(settings.cluster)
+    ray_session.start_ray(settings.cluster)
     import ray
     from ray import serve
 
     actor = ray.remote(num_cpus=0.25)(Echo).remote()
-    app = f"{session.APP}-{ray.get_runtime_context().get_job_id()}"
+    app = f"{ray_session.APP}-{ray.get_runtime_context().get_job_id()}"
     serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
     deployment = serve.deployment(Echo, name="reranker").options(ray_actor_options={"num_cpus": 0.25})  # type: ignore[arg-type]
     handle = serve.run(deployment.bind(), name=f"{app}-reranker", route_prefix=None)

@@ -17,14 +17,14 @@ from actors.artifacts.store import Address
 from actors.corpora import readers
 from actors.corpora.admission import admit
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.console import say
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the corpus artifact."""
     size = sum(file.stat().st_size for file in readers.files(settings.corpus)) / 2**20
-    return session.build(settings, "corpus", make, needs={"disk": 5 * size})
+    return building.build(settings, "corpus", make, needs={"disk": 5 * size})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from actors.artifacts.corpus import open_corpus
 from actors.artifacts.store import Address
 from actors.embedder import EmbedPart
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.batch import map_spans
 
 FORESEEN_DIMENSION = 1024  # the model is not loaded to foresee the disk: parts and the file they become, 2 bytes a value
@@ -23,8 +23,8 @@ FORESEEN_DIMENSION = 1024  # the model is not loaded to foresee the disk: parts 
 
 def run(settings: schema.Settings) -> Address:
     """Build the embeddings artifact."""
-    documents = session.count_of(settings, "corpus", "documents")
-    return session.build(settings, "embeddings", make, needs={"disk": 2 * documents * FORESEEN_DIMENSION * 2 / 2**20})
+    documents = building.count_of(settings, "corpus", "documents")
+    return building.build(settings, "embeddings", make, needs={"disk": 2 * documents * FORESEEN_DIMENSION * 2 / 2**20})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -20,15 +20,15 @@ from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.store import Address
 from conf import schema
 from conf.load import BadConfig
-from jobs import session
+from jobs import building, session
 from jobs.batch import run_tasks
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the graph artifact."""
     check_faiss()
-    documents = session.count_of(settings, "embeddings", "documents")
-    return session.build(settings, "graph", make, needs={"disk": 2 * documents * settings.graph.k * 6 / 2**20})
+    documents = building.count_of(settings, "embeddings", "documents")
+    return building.build(settings, "graph", make, needs={"disk": 2 * documents * settings.graph.k * 6 / 2**20})
 
 
 def check_faiss() -> None:

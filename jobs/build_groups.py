@@ -20,7 +20,7 @@ from actors.artifacts.blocks import blocks_of, save_block
 from actors.artifacts.graph import open_graph
 from actors.artifacts.store import Address
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.batch import run_tasks
 from jobs.console import say, table
 
@@ -29,11 +29,11 @@ BYTES_PER_EDGE = 130  # of a directed edge at level 0: 4.6 million documents of 
 
 def run(settings: schema.Settings) -> Address:
     """Build the groups artifact and show the sizes of its groups."""
-    edges = session.count_of(settings, "graph", "edges")
+    edges = building.count_of(settings, "graph", "edges")
     needs = {"memory": edges * BYTES_PER_EDGE / 2**20, "disk": 30 * edges / settings.graph.k / 2**20}
-    address = session.build(settings, "groups", make, needs=needs)
-    if address.built:
-        counts = session.counts(address)
+    address = building.build(settings, "groups", make, needs=needs)
+    if address.built and not settings.plan:
+        counts = building.counts(address)
         head = ("groups", "smallest", "mean", "largest", f"over {settings.groups.max_size}", "alone", "modularity")
         names = ("groups", "minimum", "mean", "maximum", "over_max_size", "singletons", "modularity")
         say(table(head, [[counts[name] for name in names]]))

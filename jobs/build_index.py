@@ -21,28 +21,25 @@ from jobs import (
     build_lexicon,
     build_queries,
     build_summaries,
+    building,
     session,
 )
 from jobs.console import say
+from jobs.stages import Addresses
 
 
 def run(settings: schema.Settings) -> Address:
     """Run the stages in order. Returns the index, which holds the names of what it is made of."""
-    for stage in (build_corpus, build_embeddings, build_graph, build_groups, build_lexicon, build_summaries):
+    for stage in (build_corpus, build_embeddings, build_graph, build_groups, build_lexicon, build_summaries, build_queries):
         stage.run(settings)
-        if settings.plan and not session.Addresses(settings)[stage.__name__.split("_")[-1]].built:
-            say("plan: the stages after this one are built on it")
-            break
-    else:
-        build_queries.run(settings)
-        address = session.build(settings, "index", make, ray=False)
-        say(f"index: {address.folder}")
-    return session.Addresses(settings)["index"]
+    address = building.build(settings, "index", make, ray=False)
+    say(f"index: {address.folder}")
+    return address
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     """An index has no files of its own: its manifest names its parts."""
-    return {"documents": session.counts(session.Addresses(settings)["corpus"])["documents"]}
+    return {"documents": building.counts(Addresses(settings)["corpus"])["documents"]}
 
 
 main = session.job(run)

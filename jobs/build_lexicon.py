@@ -17,13 +17,13 @@ from actors.artifacts import lexicon as lexicon_files
 from actors.artifacts.corpus import open_corpus
 from actors.artifacts.store import Address
 from conf import schema
-from jobs import session
+from jobs import building, session
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the lexicon artifact."""
-    characters = session.count_of(settings, "corpus", "characters")
-    return session.build(settings, "lexicon", make, needs={"memory": 8 * characters / 2**20, "disk": 4 * characters / 2**20})
+    characters = building.count_of(settings, "corpus", "characters")
+    return building.build(settings, "lexicon", make, needs={"memory": 8 * characters / 2**20, "disk": 4 * characters / 2**20})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from actors.artifacts.store import Address
 from actors.corpora import readers
 from actors.corpora.admission import admit_judgements, admit_queries
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.console import say
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the queries artifact."""
-    return session.build(settings, "queries", make)
+    return building.build(settings, "queries", make)
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
@@ -48,6 +48,11 @@ def read(node: schema.Queries, corpus_folder: Path, folder: Path) -> dict[str, A
         judgements = [j for j in judgements if j.query_id in kept]
     wanted = {name for q in queries for name in q.excluded} | {j.doc_id for j in judgements}
     row = corpus_files.open_corpus(corpus_folder).rows_of(wanted)
+    if judgements and not any(j.doc_id in row for j in judgements):
+        named, held = judgements[0].doc_id, corpus_files.open_corpus(corpus_folder).doc_id(0)
+        raise ValueError(
+            f"qrels: none of their documents is in the corpus; they name {named!r}, the corpus {held!r}. Mend the ids."
+        )
     found = [query_files.Query(q.query_id, q.text, tuple(sorted({row[d] for d in q.excluded if d in row}))) for q in queries]
     query_files.write(folder, found, [(j.query_id, j.doc_id, j.relevance) for j in judgements])
     corpus_files.write_refused(folder, [*asked.refused, *judged.refused])

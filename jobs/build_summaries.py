@@ -16,7 +16,7 @@ from actors.artifacts.groups import open_groups
 from actors.artifacts.store import Address
 from actors.summarizer import ExtractPart
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.batch import map_spans
 from jobs.console import say
 
@@ -25,8 +25,8 @@ SHOWN = 20
 
 def run(settings: schema.Settings) -> Address:
     """Build the summaries artifact and show twenty of its concepts."""
-    address = session.build(settings, "summaries", make)
-    if address.built:
+    address = building.build(settings, "summaries", make)
+    if address.built and not settings.plan:
         show(address.folder)
     return address
 

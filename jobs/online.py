@@ -16,7 +16,7 @@ from actors.reranker import Reranker
 from actors.searcher import SearchActor
 from conf import schema
 from jobs.console import say
-from jobs.session import APP, check_cpus, start_ray
+from jobs.ray_session import APP, check_cpus, start_ray
 
 SHELLS = {"reranker": Reranker, "navigator": Navigator}
 

@@ -12,29 +12,31 @@ from typing import Any
 
 from actors.artifacts import run as run_files
 from actors.artifacts.queries import open_queries
-from actors.artifacts.store import Address
+from actors.artifacts.store import Address, open_manifest
 from conf import schema
-from jobs import build_queries, session
+from jobs import build_queries, building, session
 from jobs.console import Progress, say, table
 from jobs.online import answer_all, searchers
+from jobs.stages import Addresses
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the run artifact and show what it cost."""
+    addresses = Addresses(settings)
+    if not settings.plan:
+        open_manifest(addresses["index"].folder, "index")  # said before anything is built for it
     build_queries.run(settings)
-    address = session.build(settings, "run", make)
-    if address.built:
-        show(session.counts(address))
+    if addresses["queries"].built and not building.counts(addresses["queries"])["queries"]:
+        raise ValueError("queries: there are none. Give some with queries=jsonl queries.path=..., or ask one with jobs.search.")
+    address = building.build(settings, "run", make)
+    if address.built and not settings.plan:
+        show(building.counts(address))
         say(f"run: {address.folder}")
     return address
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     queries = open_queries(inputs["queries"])
-    if not queries:
-        raise ValueError(
-            "queries: there are none. Give some with queries=jsonl queries.path=..., or ask one with python -m jobs.search."
-        )
     journal = run_files.Journal(folder)
     left = [q for q in queries if q.query_id not in journal.done]
     told = Progress(settings.loop.method, len(queries), "queries", done=len(journal.done))
@@ -51,6 +53,8 @@ def show(counts: Mapping[str, Any]) -> None:
     usage, queries = counts["usage"], counts["queries"]
     roles = [(role, usage[role].get("calls", 0), usage[role].get("judged", 0)) for role in ("reranker", "navigator")]
     say(table(("role", "calls", "judged", "calls a query"), [(*line, line[1] / max(queries, 1)) for line in roles]))
+    if empty := counts["empty pools"]:
+        say(f"  {empty:,} queries share no word with any document: the first stage found nothing, so their answer is empty")
     for role in ("reranker", "navigator"):
         for name, number in usage[role].items():
             if name not in ("calls", "judged", "outcome ok"):

@@ -16,18 +16,18 @@ from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.run import open_run
 from actors.artifacts.store import Address
 from conf import schema
-from jobs import session
+from jobs import building, session
 from jobs.console import say, table
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the metrics artifact and show the means."""
-    address = session.build(settings, "metrics", make, ray=False)
-    if address.built:
+    address = building.build(settings, "metrics", make, ray=False)
+    if address.built and not settings.plan:
         mean = metric_files.open_metrics(address.folder)["mean"]
         measures = settings.metrics.measures
         say(table(("method", *measures), [(settings.loop.method, *(mean[m] for m in measures))]))
-        if unscored := session.counts(address)["without gold"]:
+        if unscored := building.counts(address)["without gold"]:
             say(f"  {unscored:,} queries have no relevant document and were not scored")
         say(f"metrics: {address.folder}")
     return address

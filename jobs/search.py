@@ -18,6 +18,7 @@ from conf.load import BadConfig
 from jobs import session
 from jobs.console import say
 from jobs.online import searchers
+from jobs.stages import Addresses
 
 TOP = 10
 
@@ -27,15 +28,20 @@ def run(settings: schema.Settings) -> list[Hit]:
     import ray
 
     question = read_question(settings.ask)
-    index = session.Addresses(settings)["index"]
+    index = Addresses(settings)["index"]
+    if settings.plan:
+        say(f"search: would answer over {index.folder}")
+        return []
     open_manifest(index.folder, "index")
     with searchers(settings, index.folder, 1) as (searcher,):
         hits, usage = ray.get(searcher.hits.remote(Query("question", question, ()), TOP))
     say(f"\n{question}\n")
     for hit in hits:
-        say(f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found by: {hit.source}]")
+        say(f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found through {hit.source}]")
         say(textwrap.indent(textwrap.shorten(hit.text, 300), "     "))
     calls = ", ".join(f"{role} {counters.get('calls', 0)} calls" for role, counters in usage.items() if role != "loop")
+    if not hits:
+        say("No document shares a word with the question: the first stage (BM25) found none, so there is nothing to start from.")
     say(f"\n{usage['loop']['documents']} documents observed, {usage['loop']['from_groups']} of them from groups; {calls}")
     found: list[Hit] = hits
     return found

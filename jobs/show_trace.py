@@ -18,13 +18,14 @@ from conf import schema
 from conf.load import BadConfig
 from jobs import session
 from jobs.console import say
+from jobs.stages import Addresses
 
 SHOWN = 5  # groups and documents of one iteration
 
 
 def run(settings: schema.Settings) -> None:
     """Print the query's iterations, then its answer."""
-    addresses = session.Addresses(settings)
+    addresses = Addresses(settings)
     for kind in ("run", "queries"):
         open_manifest(addresses[kind].folder, kind)
     queries = {q.query_id: q for q in open_queries(addresses["queries"].folder)}
@@ -36,7 +37,7 @@ def run(settings: schema.Settings) -> None:
     show(settings, settings.query_id, queries[settings.query_id].text, addresses)
 
 
-def show(settings: schema.Settings, query_id: str, text: str, addresses: session.Addresses) -> None:
+def show(settings: schema.Settings, query_id: str, text: str, addresses: Addresses) -> None:
     index = Index.open(addresses["index"].folder)
     trace = run_files.open_trace(addresses["run"].folder, query_id)
     answer = list(run_files.open_run(addresses["run"].folder).get(query_id, {}))

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from conf import schema
 from conf.load import BadConfig, compose, load
-from jobs import session
+from jobs import building, session
 
 CONF = Path(schema.__file__).parent
 OPTIONS = {
@@ -36,7 +36,7 @@ GIVEN = {  # what a file leaves to the user
 } | {
     (node, name): [f"{node}.path=/data/x"]
     for node in ("corpus", "queries")
-    for name in ("beir", "jsonl", "parquet", "table", "folder")
+    for name in ("beir", "jsonl", "parquet", "table", "folder", "csv")
 }
 NODES = [cls for cls in vars(schema).values() if dataclasses.is_dataclass(cls) and cls not in (schema.Settings, schema.Answering)]
 
@@ -58,7 +58,7 @@ def test_every_file_composes_and_loads(turn: int) -> None:
     chosen = {node: names[turn % len(names)] for node, names in OPTIONS.items()}
     given = [override for choice in chosen.items() for override in GIVEN.get(choice, [])]
     settings = compose([*(f"{node}={name}" for node, name in chosen.items()), *given])
-    assert settings.corpus.reader in (chosen["corpus"], "beir")
+    assert settings.corpus.reader in (chosen["corpus"], "beir", "table")
     assert settings.queries.reader in (chosen["queries"], settings.corpus.reader, "none")
     assert settings.loop.method == chosen["loop"]
 
@@ -235,8 +235,8 @@ def test_a_plan_says_so_and_makes_nothing(home: Path, capsys: pytest.CaptureFixt
     def make(*_: object) -> dict[str, int]:
         raise AssertionError("a plan makes nothing")
 
-    address = session.build(settings, "corpus", make)
-    assert f"corpus: building {address.folder}" in capsys.readouterr().out
+    address = building.build(settings, "corpus", make)
+    assert f"corpus: would build {address.folder}" in capsys.readouterr().out
     assert not address.built and not address.partial.exists()
 
 
@@ -245,7 +245,7 @@ def test_too_little_room_is_refused_before_anything_is_made(home: Path) -> None:
     settings = compose(["corpus=jsonl", f"corpus.path={home}/x.jsonl"])
     for what in ("disk", "memory"):
         with pytest.raises(BadConfig, match=f"free {what}='.* MiB': expected 1,000,000,000,000 MiB"):
-            session.build(settings, "corpus", lambda *_: {}, ray=False, needs={what: 1e12})
+            building.build(settings, "corpus", lambda *_: {}, ray=False, needs={what: 1e12})
 
 
 def test_a_job_s_last_line_is_the_message_and_its_status_is_2(home: Path) -> None:

@@ -86,6 +86,7 @@ def write(folder: Path, order: Sequence[str], tag: str) -> dict[str, Any]:
     return {
         "queries": len(finished),
         "documents": sum(len(r.doc_ids) for r in finished),
+        "empty pools": sum(not r.doc_ids for r in finished),
         "usage": total_usage(r.usage for r in finished),
     }
 

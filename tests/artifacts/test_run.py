@@ -37,6 +37,7 @@ def test_from_the_journal_to_the_run(tmp_path: Path) -> None:
     assert counts == {
         "queries": 3,
         "documents": 3,
+        "empty pools": 1,
         "usage": {"reranker": {"calls": 6}, "navigator": {"calls": 3, "failed": 3}},
     }
     assert open_run(tmp_path) == {"a": {"ü\t?": 1.0}, "b": {"d 1": 1.0, "d2": 0.5}}
@@ -78,7 +79,7 @@ def test_an_empty_journal(tmp_path: Path) -> None:
 
 def test_a_method_without_iterations(tmp_path: Path) -> None:
     Journal(tmp_path).append([Result("a", ["d"], [], {}, {})])
-    assert write(tmp_path, ["a"], "bm25") == {"queries": 1, "documents": 1, "usage": {}}
+    assert write(tmp_path, ["a"], "bm25") == {"queries": 1, "documents": 1, "empty pools": 0, "usage": {}}
     assert open_trace(tmp_path, "a") == [] and pq.read_table(tmp_path / "trace.parquet").schema == TRACE
 
 

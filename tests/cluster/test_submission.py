@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from conf.load import BadConfig, compose
-from jobs import session
+from jobs import ray_session, session
 
 REPO = Path(__file__).parents[2]
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "GAREN_"))}
@@ -232,11 +232,11 @@ def test_ray_address_decides_where_a_job_runs(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_job_servers_url_is_no_address() -> None:
     with pytest.raises(BadConfig, match="cluster/submit.sh"):
-        session.start_ray(compose(["cluster.address=http://127.0.0.1:8265"]).cluster)
+        ray_session.start_ray(compose(["cluster.address=http://127.0.0.1:8265"]).cluster)
 
 
 def test_only_code_is_uploaded() -> None:
-    environment = session.code()
+    environment = ray_session.code()
     assert environment["working_dir"] == str(REPO)
     assert {"/tests", "/pyproject.toml", "/cluster"} <= set(environment["excludes"])
     assert not {"/conf", "/jobs", "/actors"} & set(environment["excludes"])

@@ -25,7 +25,7 @@ from actors.artifacts.store import BadArtifact
 from actors.index import Hit
 from conf import schema
 from conf.load import BadConfig, compose
-from jobs import build_embeddings, build_index, run_queries, score_run, search, session, show_trace
+from jobs import build_embeddings, build_index, ray_session, run_queries, score_run, search, show_trace
 from jobs.stages import STAGES
 from tests.jobs.conftest import StartJob, a_scratch, artifact, payload, take, write_collection
 from tests.jobs.test_resume import STAGE_JOBS, start_here
@@ -73,7 +73,7 @@ def own_ray() -> Iterator[None]:
         try:
             yield
         finally:
-            session.stop_ray()
+            ray_session.stop_ray()
             signal.signal(signal.SIGTERM, on_term)
 
 
@@ -207,7 +207,7 @@ def test_a_plan_changes_nothing_on_disk(kind: str, built: schema.Settings, no_ra
     before = on_disk(root)
     job = importlib.import_module(f"jobs.{STAGE_JOBS[kind]}")
     said, _ = heard(job.run, replace(with_change(built, kind), plan=True))
-    assert f"{kind}: building {root}" in said
+    assert f"{kind}: would build {root}" in said and "building" not in said
     assert on_disk(root) == before
 
 
@@ -249,7 +249,7 @@ def test_too_little_disk_is_said_before_anything_is_written(
 def test_too_little_memory_is_said(
     kind: str, built: schema.Settings, no_ray: None, of_no_model: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.session.available_memory_mb", lambda: 0.001)
+    monkeypatch.setattr("jobs.building.available_memory_mb", lambda: 0.001)
     with pytest.raises(BadConfig, match="free memory='0 MiB': expected"):
         heard(importlib.import_module(f"jobs.build_{kind}").run, with_change(built, kind))
 
@@ -257,7 +257,7 @@ def test_too_little_memory_is_said(
 def test_too_few_cpus_are_said_instead_of_waiting_for_them(
     built: schema.Settings, of_no_model: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.session.start_ray", lambda cluster: None)
+    monkeypatch.setattr("jobs.building.start_ray", lambda cluster: None)
     monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 2.0})
     settings = with_change(built, "embeddings")
     cluster = replace(settings.cluster, embedder=replace(settings.cluster.embedder, actors=64, part_rows=1))

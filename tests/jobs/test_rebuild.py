@@ -160,10 +160,10 @@ def test_moved_files(collection: Path, tmp_path: Path) -> None:
     (tmp_path / "moved model").symlink_to(model)
 
     def at(folder: Path, model: Path) -> schema.Settings:
-        node = replace(settings_of(collection).embeddings, model=str(model))
         settings = settings_of(collection, "reranker=table", f"reranker.path={folder}/documents.tsv")
-        corpus, queries = replace(settings.corpus, path=str(folder)), replace(settings.queries, path=str(folder))  # type: ignore[type-var]
-        return replace(settings, corpus=corpus, queries=queries, embeddings=node)
+        for node, key, place in (("corpus", "path", folder), ("queries", "path", folder), ("embeddings", "model", model)):
+            settings = put(settings, (node, key), str(place))
+        return settings
 
     assert names(at(collection, model)) == names(at(moved, tmp_path / "moved model"))
     shutil.rmtree(collection)

@@ -82,7 +82,7 @@ def without_ray() -> None:
     stages["run_queries"].searchers, stages["run_queries"].answer_all = _searchers, _answer_all  # type: ignore[attr-defined]
     for name in ("actors.embedder", "actors.summarizer", "actors.judges.build"):
         importlib.import_module(name).build_embedder = lambda model, cache: HashEmbedder()  # type: ignore[attr-defined]
-    importlib.import_module("jobs.session").start_ray = lambda cluster: None  # type: ignore[attr-defined]
+    importlib.import_module("jobs.building").start_ray = lambda cluster: None  # type: ignore[attr-defined]
     importlib.import_module("jobs.stages").model_digest = lambda node: "of no model"  # type: ignore[attr-defined]
 
 
@@ -92,8 +92,9 @@ def _map_spans(cluster: Any, pool: Any, worker: Any, arguments: Any, spans: Sequ
         one({"first": np.array([first]), "last": np.array([last])})
 
 
-def _run_tasks(tasks: Sequence[Callable[[], Any]], *told: Any) -> list[Any]:
-    return [task() for task in reversed(tasks)][::-1]
+def _run_tasks(tasks: Sequence[Callable[[], Any]], *told: Any) -> None:
+    for task in reversed(tasks):
+        task()
 
 
 @contextlib.contextmanager
@@ -144,12 +145,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> schema.Settings:
     return settings
 
 
-def elsewhere(settings: schema.Settings, root: Path, rows: int) -> schema.Settings:
-    """The same work in another root, cut into parts of `rows`."""
+def elsewhere(settings: schema.Settings, root: Path, rows: int, groups: int) -> schema.Settings:
+    """The same work in another root, cut into parts of so many rows and groups."""
     cluster = settings.cluster
-    cut = {"embedder": replace(cluster.embedder, part_rows=rows), "knn": replace(cluster.knn, block_rows=rows),
-           "summarizer": replace(cluster.summarizer, part_rows=rows // 4)}  # fmt: skip
-    return replace(settings, artifacts=replace(settings.artifacts, root=str(root)), cluster=replace(cluster, **cut))
+    embedder, knn = replace(cluster.embedder, part_rows=rows), replace(cluster.knn, block_rows=rows)
+    cut = replace(cluster, embedder=embedder, knn=knn, summarizer=replace(cluster.summarizer, part_rows=groups))
+    return replace(settings, artifacts=replace(settings.artifacts, root=str(root)), cluster=cut)
 
 
 @pytest.mark.parametrize("kind", [kind if kind == "embeddings" else pytest.param(kind, marks=pytest.mark.slow) for kind in STAGES])
@@ -159,11 +160,11 @@ def test_killed_before_any_change_to_the_file_system(kind: str, tiny: schema.Set
     expected = payload(artifact(source, kind))
     for kill_at in itertools.count(1):
         root = take(tmp_path / str(kill_at), source, " ".join(set(STAGES) - {kind}), tmp_path)
-        if start_here(elsewhere(tiny, root, 12), [kind], kill_at):
+        if start_here(elsewhere(tiny, root, 12, 3), [kind], kill_at):
             assert kill_at > 4, "it was hardly ever killed"
             break
-        start_here(elsewhere(tiny, root, 8), [kind], 1 + kill_at * 7 % 11)
-        assert start_here(elsewhere(tiny, root, 4), [kind])
+        start_here(elsewhere(tiny, root, 8, 2), [kind], 1 + kill_at * 7 % 11)
+        assert start_here(elsewhere(tiny, root, 5, 2), [kind])
         assert payload(artifact(root, kind)) == expected, f"killed before change {kill_at}"
         assert not list(root.glob("*/*.partial"))
 
