@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -99,7 +100,9 @@ class Digests:
 
     def __init__(self, root: Path) -> None:
         self._path = root / "digests.json"
-        self._known: dict[str, list[str]] = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._known: dict[str, list[str]] = {}
+        with contextlib.suppress(OSError, ValueError):  # without it files are read again, and nothing else is different
+            self._known = json.loads(self._path.read_text())
 
     def of(self, path: Path) -> str:
         """Digest of one file. Raises FileNotFoundError naming it."""
@@ -108,6 +111,7 @@ class Digests:
         state_and_digest = self._known.get(str(path))
         if state_and_digest is None or state_and_digest[0] != state:
             state_and_digest = self._known[str(path)] = [state, sha256(path)]
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True))
+            with contextlib.suppress(OSError):  # an index is also searched where nothing can be written
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True))
         return state_and_digest[1]

@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,7 +131,11 @@ def open_manifest(folder: Path, kind: str, *, checksums: bool = False) -> dict[s
         state = "is unfinished" if folder.with_name(folder.name + ".partial").exists() else "does not exist"
         job = JOBS.get(kind, f"build_{kind}")
         raise BadArtifact(f"{folder} {state}. Run its job: python -m jobs.{job} with the same settings.")
-    manifest: dict[str, Any] = json.loads(path.read_text())
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+        _ = [manifest[key] for key in ("kind", "format", "files", "config", "inputs", "aside", "counts")]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadArtifact(f"{path}: no manifest ({error!r}). Remove {folder} and run its job again.") from None
     if (manifest["kind"], manifest["format"]) != (kind, FORMATS[kind]):
         raise BadArtifact(
             f"{path}: {manifest['kind']} format {manifest['format']}, expected {kind} format {FORMATS[kind]}. Build it again."
@@ -153,7 +158,7 @@ def sha256(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all."""
-    beside = path.with_name(path.name + ".new")
+    beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")  # two jobs may write digests.json at once
     with beside.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

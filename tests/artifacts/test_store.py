@@ -17,7 +17,7 @@ from actors.artifacts.store import Address, BadArtifact, Recipe, add_timings, dr
 from conf import schema
 from conf.load import compose
 from jobs import stages
-from jobs.stages import STAGES, Addresses
+from jobs.stages import STAGES, Addresses, Digests
 
 RECIPE = Recipe("graph", {"graph": {"k": 4}}, {"embeddings": "embeddings-0"}, {"file": "abc"}, {"path": "/here"})
 
@@ -263,6 +263,37 @@ def test_another_format_or_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(store.FORMATS, "graph", 2)
     with pytest.raises(BadArtifact, match=r"manifest.json: graph format 1, expected graph format 2. Build it again"):
         open_manifest(folder, "graph")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "graph"}'])
+def test_a_damaged_manifest_is_named_with_the_remedy(text: str, tmp_path: Path) -> None:
+    folder = build(tmp_path).folder
+    (folder / store.MANIFEST).write_text(text)
+    with pytest.raises(BadArtifact, match=f"{folder}/manifest.json: no manifest .*Remove {folder} and run its job again"):
+        open_manifest(folder, "graph")
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = store.os.fsync
+
+    def meanwhile(handle: int) -> None:
+        monkeypatch.setattr(store.os, "fsync", real)
+        monkeypatch.setattr(store.os, "getpid", lambda: -1)
+        store.write_text(tmp_path / "x", "another's")
+
+    monkeypatch.setattr(store.os, "fsync", meanwhile)
+    store.write_text(tmp_path / "x", "mine")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x", "mine")]
+
+
+@pytest.mark.parametrize("state", ["{bad", "a folder"])
+def test_digests_that_cannot_be_kept_are_taken_again(state: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x")
+    if state == "a folder":
+        (tmp_path / "digests.json").mkdir()
+    else:
+        (tmp_path / "digests.json").write_text(state)
+    assert Digests(tmp_path).of(tmp_path / "x") == store.sha256(tmp_path / "x")
 
 
 def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path) -> None:
