@@ -22,6 +22,7 @@ from jobs.console import say, table
 
 def run(settings: schema.Settings) -> Address:
     """Build the metrics artifact and show the means."""
+    evaluation.check(settings.metrics.measures)
     address = building.build(settings, "metrics", make, ray=False)
     if address.built and not settings.plan:
         mean = metric_files.open_metrics(address.folder)["mean"]

@@ -26,7 +26,9 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str]) -> dict[str, dict[
 
 
 def check(measures: Sequence[str]) -> None:
-    """Raise ValueError naming the first measure that is not known."""
+    """Raise ValueError naming the first measure that is not known, or saying that there is none."""
+    if not measures:
+        raise ValueError("metrics.measures: there is none; expected one or more, for example [ndcg_cut_10,recall_100].")
     for measure in measures:
         _family(measure)
 

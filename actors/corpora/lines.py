@@ -52,6 +52,8 @@ def source_files(key: str, path: str, suffixes: tuple[str, ...]) -> list[Path]:
         if not source.name.lower().endswith(suffixes):
             raise BadInput(f"{key}={path}: expected a file ending in {kinds}; choose the reader for this kind of file.")
         return [source]
+    if not source.is_dir():
+        raise BadInput(f"{key}={path}: expected a file or a folder, not a pipe or device; write what it gives into a file.")
     found = sorted(
         file
         for file in source.rglob("*")

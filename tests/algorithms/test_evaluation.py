@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.algorithms.evaluation import WHOLE, WITH_CUT, evaluate, mean
+from actors.algorithms.evaluation import WHOLE, WITH_CUT, check, evaluate, mean
 
 MEASURES = ["ndcg_cut_10", "recall_100", "map", "recip_rank"]
 
@@ -42,6 +42,11 @@ def test_nothing_to_measure() -> None:
 @pytest.mark.parametrize("measure", [*WHOLE, *(f"{name}_7" for name in WITH_CUT)])
 def test_names_with_and_without_a_cut(measure: str) -> None:
     assert evaluate({"q": {"a": 1}}, {"q": run_of("a", "b")}, [measure])["q"][measure] > 0
+
+
+def test_no_measure_is_none_too_few() -> None:
+    with pytest.raises(ValueError, match="metrics.measures: there is none"):
+        check([])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.corpora import jsonl
+from actors.corpora.lines import source_files
 from actors.corpora.records import BadInput, Document, Query, Refused
 from conf.schema import Jsonl, Queries
 
@@ -79,6 +81,12 @@ def test_all_bad_lines_are_found(lines: list[tuple[bytes, str]], crlf: bool, com
     # No title is configured here, so what the key holds does not matter.
     expected = [(f"{path.name}:{n}", reason) for n, (line, reason) in enumerate(lines, 2) if reason and b"title" not in line]
     assert [each[:2] for each in found] == expected
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.jsonl")
+    with pytest.raises(BadInput, match=f"corpus.path={tmp_path}/x.jsonl: expected a file or a folder, not a pipe or device"):
+        source_files("corpus.path", str(tmp_path / "x.jsonl"), (".jsonl",))
 
 
 def test_an_integer_id_is_its_decimals(tmp_path: Path) -> None:
