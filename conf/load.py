@@ -15,7 +15,9 @@ from typing import Any
 from hydra import compose as hydra_compose
 from hydra import initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import ConfigCompositionException
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from conf import schema
@@ -30,9 +32,31 @@ class BadConfig(Exception):
 
 def register_resolvers() -> None:
     """The two words that our YAML files use beside omegaconf's own."""
-    OmegaConf.register_new_resolver("stem", lambda path: Path(path).name.split(".")[0], replace=True)
+    OmegaConf.register_new_resolver("stem", _stem, replace=True)
     own = ("beir", "python_docs")  # readers whose corpus brings queries with it
     OmegaConf.register_new_resolver("own_queries", lambda reader: reader if reader in own else "none", replace=True)
+
+
+def _stem(path: object) -> str:
+    """A file's or folder's name up to its first dot, that of a hidden one too; `.` is named after the folder it is."""
+    named = Path(str(path or "/"))
+    return (named.resolve() if named.name in ("", "..") else named).name.lstrip(".").split(".")[0]
+
+
+def quoted(overrides: Sequence[str]) -> list[str]:
+    """The overrides, with values in quotes that Hydra's grammar cannot read: paths with `=`, `,`, `~`, `(` or `é` in them."""
+    return [_quoted(override) for override in overrides]
+
+
+def _quoted(override: str) -> str:
+    key, equals, given = override.partition("=")
+    try:
+        if not OverridesParser.create().parse_override(override).is_sweep_override():
+            return override
+    except HydraException:
+        pass
+    known = re.fullmatch(r"[+~]{0,2}[A-Za-z_][\w.]*", key) and equals
+    return f"{key}={QuotedString(given, Quote.double).with_quotes()}" if known else override
 
 
 def compose(overrides: Sequence[str] = ()) -> schema.Settings:
@@ -93,7 +117,10 @@ def _dataclass(cls: type, tree: Any, key: str) -> Any:
     for name in fields:
         if name not in tree:
             raise BadConfig(
-                _join(key, name), None, "a value", f"Give {_join(key, name)}=... or choose a file of conf/{key.split('.')[0]}/."
+                _join(key, name),
+                None,
+                "a value",
+                f"Give {_join(key, name)}=... or choose a file of conf/{(key or name).split('.')[0]}/.",
             )
     return cls(**{name: _value(types_of[name], tree[name], _join(key, name), fields[name].metadata) for name in fields})
 
@@ -112,7 +139,8 @@ def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
     if kind is str and type(given) in (int, float) and type(given) is not bool:
         given = str(given)  # YAML reads corpus.id=1 as a number
     if type(given) is not kind:
-        raise BadConfig(key, given, f"a value of type {kind.__name__}", "Mend the value.")
+        remedy = f"In quotes, anything is one: {key}='\"...\"'." if kind is str else "Mend the value."
+        raise BadConfig(key, given, f"a value of type {kind.__name__}", remedy)
     _check_limits(given, key, limits)
     return given
 
@@ -157,7 +185,9 @@ def _check_across(settings: schema.Settings) -> None:
             "artifacts.root", settings.artifacts.root, "an absolute path", "Set it, or the environment variable GAREN_HOME."
         )
     if "/" in settings.corpus.name or settings.corpus.name in ("", ".", ".."):
-        raise BadConfig("corpus.name", settings.corpus.name, "a folder name", "Give corpus.name=... without slashes.")
+        raise BadConfig(
+            "corpus.name", settings.corpus.name, "a folder name", "Give corpus.name=... without slashes, or another path."
+        )
 
 
 def _join(key: str, name: str) -> str:

@@ -84,7 +84,13 @@ def _short(value: object) -> str:
 
 def _check_room(settings: schema.Settings, needs: Mapping[str, float]) -> None:
     root = Path(settings.artifacts.root)
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        writable = os.access(root, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        raise BadConfig("artifacts.root", str(root), "a folder that can be written to", "Set it, or GAREN_HOME, to another one.")
     free = {"disk": shutil.disk_usage(root).free / 2**20}
     if settings.cluster.address == "local":  # elsewhere the work is not done on this machine
         free["memory"] = available_memory_mb()
@@ -94,7 +100,7 @@ def _check_room(settings: schema.Settings, needs: Mapping[str, float]) -> None:
             raise BadConfig(
                 f"free {what}",
                 f"{free[what]:,.0f} MiB",
-                f"{needed:,.0f} MiB{where}",
+                f"{math.ceil(needed):,} MiB{where}",
                 "Free some, or use another machine or artifacts.root.",
             )
 

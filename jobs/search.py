@@ -36,12 +36,12 @@ def run(settings: schema.Settings) -> list[Hit]:
     with searchers(settings, index.folder, 1) as (searcher,):
         hits, usage = ray.get(searcher.hits.remote(Query("question", question, ()), TOP))
     say(f"\n{question}\n")
+    if not hits:
+        say("Nothing was found: no document holds a word of the question that is not a stop word. Ask with words of the corpus.")
     for hit in hits:
         say(f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found through {hit.source}]")
         say(textwrap.indent(textwrap.shorten(hit.text, 300), "     "))
     calls = ", ".join(f"{role} {counters.get('calls', 0)} calls" for role, counters in usage.items() if role != "loop")
-    if not hits:
-        say("No document shares a word with the question: the first stage (BM25) found none, so there is nothing to start from.")
     say(f"\n{usage['loop']['documents']} documents observed, {usage['loop']['from_groups']} of them from groups; {calls}")
     found: list[Hit] = hits
     return found
@@ -50,15 +50,19 @@ def run(settings: schema.Settings) -> list[Hit]:
 def read_question(ask: str) -> str:
     """The question's text. Raises BadConfig when there is none."""
     if ask == "-":
-        if sys.stdin.isatty():
+        if sys.stdin and sys.stdin.isatty():
             say("Type the question, then Ctrl-D:")
-        text = sys.stdin.read()
+        raw = sys.stdin.buffer.read() if sys.stdin else b""  # whatever the locale: as text, the C locale would let anything through
     else:
         if not Path(ask).is_file():
             raise BadConfig(
                 "ask", ask, "a file that holds the question, or -", "Write the question into a file, or give it on standard input."
             )
-        text = Path(ask).read_text(encoding="utf-8")
+        raw = Path(ask).read_bytes()
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadConfig("ask", ask, "a question in UTF-8", f"Byte {error.start} is not: give plain text.") from None
     if not text.strip():
         raise BadConfig("ask", ask, "a question", "It is empty: give a file with text, or text on standard input.")
     return text.strip()

@@ -16,13 +16,13 @@ from omegaconf.errors import OmegaConfBaseException
 from actors.artifacts.store import BadArtifact
 from actors.corpora.records import BadInput
 from conf import schema
-from conf.load import BadConfig, compose, load, register_resolvers
+from conf.load import BadConfig, compose, load, quoted, register_resolvers
 from jobs import helptext
 from jobs.console import fail, say
 from jobs.ray_session import stop_ray, submitted
 
 INPUT_FILES = ("corpus.path", "queries.path", "queries.qrels", "embeddings.model", "reranker.path", "navigator.path", "ask")
-EXPECTED = (BadConfig, BadInput, BadArtifact, FileNotFoundError, ValueError)
+EXPECTED = (BadConfig, BadInput, BadArtifact, OSError, ValueError)
 
 
 def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
@@ -55,6 +55,10 @@ def reported() -> Iterator[None]:
     """Expected errors end the job with their message and status 2, Ctrl-C with a word on how to go on; others keep their trace."""
     try:
         yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more when it flushes
+        fail("standard output was closed. What is finished is kept: start the same command again, its output to a file.")
+        sys.exit(2)
     except EXPECTED as error:
         if os.environ.get("GAREN_TRACEBACK"):
             raise
@@ -70,9 +74,10 @@ def _explain_bad_overrides() -> None:
     overrides = [a for a in sys.argv[1:] if not a.startswith("-")]
     if len(overrides) < len(sys.argv) - 1:
         return  # help, multirun and the like are Hydra's own
+    sys.argv[1:] = overrides = quoted(overrides)
     try:
         compose(overrides)
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:  # graph=5 is a ValueError of Hydra's
         lines = [line for line in str(error).splitlines() if not line.startswith(("To append", "Config search", "\tprovider"))]
         raise BadConfig("command line", " ".join(overrides), "overrides that the configuration knows", " ".join(lines)) from None
 
@@ -97,7 +102,7 @@ def on_this_machine(settings: schema.Settings, in_copy: bool) -> schema.Settings
             continue
         if in_copy:
             raise BadConfig(key, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")
-        setattr(node, name, str(Path(given).absolute()))
+        setattr(node, name, str(Path(given).expanduser().absolute()))  # a shell leaves the ~ of key=~/notes to us
     collections, path = settings.artifacts.collections, getattr(settings.corpus, "path", "")
     if Path(path).parent == Path(collections) and not Path(path).exists():
         remedy = "Set GAREN_COLLECTIONS to the folder that holds the collections, or read any folder: corpus=beir corpus.path=..."

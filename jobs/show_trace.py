@@ -32,7 +32,10 @@ def run(settings: schema.Settings) -> None:
     if settings.query_id not in queries:
         some = ", ".join(list(queries)[:8])
         raise BadConfig(
-            "query_id", settings.query_id, f"one of the run's {len(queries):,} query ids ({some}, ...)", "Give query_id=..."
+            "query_id",
+            settings.query_id,
+            f"one of the run's {len(queries):,} query ids ({some}, ...)",
+            "Give query_id=..., or query_id='\"007\"' for 007.",
         )
     show(settings, settings.query_id, queries[settings.query_id].text, addresses)
 

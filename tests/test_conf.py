@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import io
 import subprocess
 import sys
 import typing
@@ -20,8 +21,9 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from conf import schema
-from conf.load import BadConfig, compose, load
+from conf.load import BadConfig, compose, load, quoted
 from jobs import building, session
+from jobs.search import read_question
 
 CONF = Path(schema.__file__).parent
 OPTIONS = {
@@ -190,6 +192,39 @@ def test_a_number_may_be_a_name() -> None:
     assert compose(["corpus=jsonl", "corpus.path=/data/x.jsonl", "corpus.id=1", "corpus.name=2024"]).corpus.name == "2024"
 
 
+PATHS = ["/a=b", "/a,b", "/été/日本", "~/x", "/it's", '/say "no"', "/a(b)", "/a#b", "2024"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_needs_no_quotes_of_its_own(path: str) -> None:
+    given = quoted(["corpus=folder", f"corpus.path={path}"])
+    assert compose(given).corpus.path == path and quoted(given) == given
+
+
+def test_what_hydra_reads_is_left_as_it_is() -> None:
+    overrides = ["metrics.measures=[map,ndcg_cut_10]", "graph.k=3", "~graph.k", "+graph.kk=1", "corpus.path=/a b", "graph.k", "k="]
+    assert quoted(overrides) == overrides
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(".", "here"), ("x/..", "here"), (".notes", "notes"), ("a.b.jsonl", "a"), ("'2024'", "2024"), ("2024", "2024")],
+)
+def test_a_corpus_is_named_after_its_path(path: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert compose(["corpus=folder", f"corpus.path={path}"]).corpus.name == name
+
+
+def test_a_machine_without_a_home_needs_only_ours(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    assert compose().artifacts.root == str(home)
+    monkeypatch.delenv("GAREN_HOME")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    with pytest.raises(BadConfig, match="artifacts.root='~/.local/share/garen': expected an absolute path"):
+        compose()
+
+
 def test_several_mistakes_in_unknown_keys_still_end() -> None:
     with pytest.raises(BadConfig, match="Did you mean graph.k"):
         compose(["graph.kk=3", "loop.ww=4"])
@@ -224,6 +259,8 @@ def test_paths_become_absolute_here_and_are_refused_in_a_submitted_job(monkeypat
     settings = session.on_this_machine(compose(overrides), False)
     assert (settings.corpus.path, settings.queries.path) == (str(tmp_path / "notes.jsonl"), str(tmp_path / "q.jsonl"))
     assert (settings.embeddings.model, settings.ask) == ("minilm", "-")
+    at_home = session.on_this_machine(compose(quoted(["corpus=jsonl", "corpus.path=~/notes.jsonl"])), False)
+    assert at_home.corpus.path == str(Path.home() / "notes.jsonl")
     with pytest.raises(BadConfig, match="corpus.path='notes.jsonl': expected an absolute path in a submitted job"):
         session.on_this_machine(compose(overrides), True)
 
@@ -246,6 +283,38 @@ def test_too_little_room_is_refused_before_anything_is_made(home: Path) -> None:
     for what in ("disk", "memory"):
         with pytest.raises(BadConfig, match=f"free {what}='.* MiB': expected 1,000,000,000,000 MiB"):
             building.build(settings, "corpus", lambda *_: {}, ray=False, needs={what: 1e12})
+
+
+@pytest.mark.parametrize("root", ["file", "file/below"])
+def test_a_root_that_cannot_hold_anything_is_named(root: str, home: Path) -> None:
+    (home / "file").write_text("")
+    (home / "x.jsonl").write_text('{"id": "1", "text": "one"}\n')
+    settings = compose(["corpus=jsonl", f"corpus.path={home}/x.jsonl", f"artifacts.root={home / root}"])
+    with pytest.raises(BadConfig, match=f"artifacts.root='{home / root}': expected a folder that can be written to"):
+        building.build(settings, "corpus", lambda *_: {}, ray=False)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), BrokenPipeError(), NotADirectoryError("x")])
+def test_the_machine_s_errors_end_a_job_without_a_trace(
+    error: OSError, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session.os, "dup2", lambda *_: None)
+    with pytest.raises(SystemExit) as end, session.reported():
+        raise error
+    assert end.value.code == 2 and capfd.readouterr().err.startswith("\ngaren: ")
+
+
+@pytest.mark.parametrize(("asked", "message"), [(b"\xff\xfe", "a question in UTF-8. Byte 0"), (b" \n", "a question. It is empty")])
+def test_a_question_that_is_none(asked: bytes, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "q").write_bytes(asked)
+    with pytest.raises(BadConfig, match=f"ask='{tmp_path}/q': expected {message}"):
+        read_question(str(tmp_path / "q"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked), "ascii", "surrogateescape"))
+    with pytest.raises(BadConfig, match=f"ask='-': expected {message}"):
+        read_question("-")
+    monkeypatch.setattr(sys, "stdin", None)  # it was closed
+    with pytest.raises(BadConfig, match="ask='-': expected a question. It is empty"):
+        read_question("-")
 
 
 def test_a_job_s_last_line_is_the_message_and_its_status_is_2(home: Path) -> None:
