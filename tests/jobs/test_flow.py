@@ -128,7 +128,7 @@ def test_an_answer_and_a_path_can_be_read(flow: Flow) -> None:
     assert [hit.rank for hit in flow.hits] == list(range(1, 11))
     assert sum(hit.doc_id.startswith("bees") for hit in flow.hits) >= 5
     for hit in flow.hits:
-        line = f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found by: {hit.source}]"
+        line = f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found through {hit.source}]"
         assert line in flow.said["jobs.search"].splitlines()
     assert f"{BUDGET} documents observed" in flow.said["jobs.search"]
     path = flow.said["jobs.show_trace"]
@@ -211,15 +211,18 @@ def test_a_plan_changes_nothing_on_disk(kind: str, built: schema.Settings, no_ra
     assert on_disk(root) == before
 
 
-def test_a_plan_of_the_whole_index_ends_at_the_first_stage_to_be_built(
+def test_a_plan_of_the_whole_index_says_what_stays_and_what_is_built_anew(
     built: schema.Settings, no_ray: None, of_no_model: None, tmp_path: Path
 ) -> None:
     said, address = heard(build_index.run, replace(with_change(built, "graph"), plan=True))
-    assert re.findall(r"^(\w+): ", said, re.MULTILINE) == ["corpus", "embeddings", "graph", "plan"]
+    assert re.findall(r"^(\w+): would build", said, re.MULTILINE) == ["graph", "groups", "summaries", "index"]
+    assert re.findall(r"^(\w+): .* is already built", said, re.MULTILINE) == ["corpus", "embeddings", "lexicon", "queries"]
     assert not address.built
     nowhere = replace(built, plan=True, artifacts=replace(built.artifacts, root=str(tmp_path / "none")))
     said, _ = heard(build_index.run, nowhere)
-    assert re.findall(r"^(\w+): ", said, re.MULTILINE) == ["corpus", "plan"]
+    assert re.findall(r"^(\w+): would build", said, re.MULTILINE) == [
+        kind for kind in STAGES if kind not in ("index", "run", "metrics")
+    ] + ["index"]
     assert on_disk(tmp_path / "none") == {}
 
 

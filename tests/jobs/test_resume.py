@@ -182,7 +182,7 @@ def test_a_line_of_the_journal_that_was_torn_is_done_again(tmp_path: Path) -> No
         assert run_files.Journal(tmp_path).done == {"q0", "q1", "q2"}
         assert list(journal.results()) == [results[0], results[2], results[1]]
     counts = run_files.write(tmp_path, ["q0", "q1", "q2"], "tag")
-    assert counts == {"queries": 3, "documents": 6, "usage": {"reranker": {"calls": 3}}}
+    assert counts == {"queries": 3, "documents": 6, "empty pools": 0, "usage": {"reranker": {"calls": 3}}}
 
 
 # --- real jobs, killed at work ----------------------------------------------------------------------------------------
