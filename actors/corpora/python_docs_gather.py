@@ -76,6 +76,7 @@ FOREIGN = {
 WITHOUT_SUBMODULES = {"encodings"}
 SHOWN_ALIASES = 10
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+PLACES = {sys.executable: "sys.executable", sys.prefix: "sys.prefix"}  # defaults that hold where this Python was installed
 
 
 class Entry(NamedTuple):
@@ -231,7 +232,13 @@ def signature(value: object) -> str:
 def entry(name: str, docstring: str, signature: str, away: bool, renamed: bool, lineage: int) -> Entry:
     """Preferred: where it is defined, its own name, few dots, a builtin, of the most general class, short."""
     rank = (away, renamed, name.count("."), not name.startswith("builtins."), lineage, len(name), name)
-    return Entry(rank, name, ADDRESS.sub("", inspect.cleandoc(docstring)).strip(), ADDRESS.sub("", signature))
+    return Entry(rank, name, ADDRESS.sub("", inspect.cleandoc(docstring)).strip(), _without_places(ADDRESS.sub("", signature)))
+
+
+def _without_places(signature: str) -> str:
+    for place, name in PLACES.items():
+        signature = signature.replace(place, name)
+    return signature
 
 
 def documents(entries: list[Entry]) -> Iterator[tuple[str, str]]:

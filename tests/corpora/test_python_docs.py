@@ -116,6 +116,8 @@ def test_no_docstring_is_there_twice_and_nothing_depends_on_the_run(texts: dict[
     bodies = Counter(text.partition("\n")[2].partition("\nAlso: ")[0] for text in texts.values())
     assert [body for body, count in bodies.items() if count > 1] == []
     assert not [name for name, text in texts.items() if re.search(r" at 0x[0-9a-f]{6}", text)]
+    assert not [name for name, text in texts.items() if sys.prefix in text.partition("\n")[0]]  # nor on where it is installed
+    assert texts["platform.architecture"].startswith("platform.architecture(executable='sys.executable', ")
     assert "Also: io.open" in texts["builtins.open"]
 
 
