@@ -9,9 +9,7 @@ from typing import Any
 
 from actors.corpora import beir
 from actors.corpora.records import Document, Judgement, Query, Refused
-from conf.schema import Beir, Folder, Jsonl, Parquet, PythonDocs, Queries, Table
-
-Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
+from conf.schema import Corpus, Queries
 
 
 def documents(corpus: Corpus) -> Iterator[Document | Refused]:
