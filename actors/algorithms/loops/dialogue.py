@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,47 @@ class Rerank(NamedTuple):
     docs: list[int]
 
 
+class Reason(NamedTuple):
+    """Order these documents and tell the steps of the plan behind the order. Answer: a `Reasoned`, or None when the reranker failed."""
+
+    docs: list[int]
+
+
+class Score(NamedTuple):
+    """Score these documents one by one, by the reranker. Answer: one float per document, NaN where it failed."""
+
+    docs: list[int]
+
+
 class Navigate(NamedTuple):
     """Score these groups for the query. Answer: one float per group, NaN where the navigator failed."""
 
     groups: list[int]
 
 
-Request = Rerank | Navigate
+class NavigateDocuments(NamedTuple):
+    """Score these documents for the query, by the navigator. Answer: one float per document, NaN where it failed."""
+
+    docs: list[int]
+
+
+class Similarity(NamedTuple):
+    """Compare texts with documents. Answer: for each text one cosine per document, or None when the embedder failed."""
+
+    docs: list[int]
+    texts: list[str]
+
+
+class Reasoned(NamedTuple):
+    """A ranking with the plan that led to it; no steps where the reranker gave none."""
+
+    docs: list[int]
+    steps: list[str]
+
+
+Request = Rerank | Reason | Score | Navigate | NavigateDocuments | Similarity
 Requests = tuple[Request, ...]
-Answer = Sequence[int] | Sequence[float] | None
+Answer = Any  # each request says what it is answered with
 Loop = Generator[Requests, tuple[Answer, ...], "Outcome"]
 
 
@@ -68,7 +100,11 @@ def source_name(source: int) -> str:
 
 @dataclass
 class Iteration:
-    """One turn of a loop, as the trace keeps it. Documents are rows; the lists of a pair have the same length."""
+    """One turn of a loop, as the trace keeps it. Documents are rows; the lists of a pair have the same length.
+
+    navigated, eligible: groups, or documents where the method weighs documents. asked: how often the loop yielded in this turn.
+    steps, step: the plan of a reasoning reranker and the step that led the expansion, -1 for none.
+    """
 
     window: list[int]
     ranked: list[int] = field(default_factory=list)
@@ -84,6 +120,15 @@ class Iteration:
     added: list[int] = field(default_factory=list)
     added_from: list[int] = field(default_factory=list)
     rerank_failed: bool = False
+    steps: list[str] = field(default_factory=list)
+    step: int = -1
+    asked: int = 1
+
+    def keep_ranking(self, answer: Sequence[int] | None) -> list[int]:
+        """Keep the reranker's order of the window, and return it; the window's own order stands when the reranker failed."""
+        self.rerank_failed = answer is None
+        self.ranked = list(self.window) if answer is None else [int(doc) for doc in answer]
+        return self.ranked
 
 
 @dataclass

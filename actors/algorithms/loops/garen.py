@@ -56,12 +56,12 @@ def garen(
         turn = Iteration(window=W)
         iterations.append(turn)
         if len(unobserved.observed) >= budget:  # the last rerank: nothing is left to navigate for
-            ranked = _ranked(turn, (yield (Rerank(W),))[0])
+            ranked = turn.keep_ranking((yield (Rerank(W),))[0])
             break
         new_groups = _groups_to_score(turn, unobserved, S, K_g)
         requests: Requests = (Rerank(W), Navigate(new_groups)) if new_groups else (Rerank(W),)
         answers = yield requests
-        ranked = _ranked(turn, answers[0])
+        ranked = turn.keep_ranking(answers[0])
         if new_groups:
             _keep_scores(turn, S, answers[1])
 
@@ -74,12 +74,6 @@ def garen(
         W, fallen = ranked[:h] + X, ranked[h:] + fallen  # Eq. 7
 
     return Outcome(propagate(ranked + fallen, graph.group_of, p, alpha), iterations)
-
-
-def _ranked(turn: Iteration, answer: Answer) -> list[int]:
-    turn.rerank_failed = answer is None  # the window's order stands then
-    turn.ranked = turn.window if answer is None else [int(doc) for doc in answer]
-    return turn.ranked
 
 
 def _groups_to_score(turn: Iteration, unobserved: Unobserved, S: dict[int, float], K_g: int) -> list[int]:

@@ -18,9 +18,7 @@ def retrieve_and_rerank(pool: Pool, graph: CorpusGraph, excluded: Iterable[int],
         turn = Iteration(window=ranking[start:end], added=[] if iterations else list(ranking))
         turn.added_from = [POOL] * len(turn.added)
         (answer,) = yield (Rerank(turn.window),)
-        turn.rerank_failed = answer is None
-        turn.ranked = turn.window if answer is None else [int(doc) for doc in answer]
         iterations.append(turn)
-        ranking[start:end] = turn.ranked
+        ranking[start:end] = turn.keep_ranking(answer)
         end = end - (w - h) if start > 0 else 0
     return Outcome(ranking, iterations)

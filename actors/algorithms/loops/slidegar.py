@@ -1,8 +1,7 @@
 """SlideGAR (Rathee et al., ECIR 2025): the window takes new documents from the graph's neighbours and from the pool in turn.
 
-It follows the paper's alternation. The published code rebuilds a frontier of at most ten entries in every iteration, so that in
-practice
-only the best document's neighbours get in; here a turn takes the neighbours of all kept documents in rank order.
+It follows the paper's alternation. The published code rebuilds a frontier of at most ten entries in every iteration, so that
+in practice only the best document's neighbours get in; here a turn takes the neighbours of all kept documents in rank order.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ def slidegar(pool: Pool, graph: CorpusGraph, excluded: Iterable[int], *, w: int,
         turn = Iteration(window=W)
         iterations.append(turn)
         (answer,) = yield (Rerank(W),)
-        turn.rerank_failed = answer is None
-        ranked = turn.ranked = W if answer is None else [int(doc) for doc in answer]
+        ranked = turn.keep_ranking(answer)
         if len(unobserved.observed) >= budget:
             break
         count = min(w - h, budget - len(unobserved.observed))
