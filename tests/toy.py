@@ -16,7 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actors.algorithms import bm25
-from actors.algorithms.loops.dialogue import Answer, Loop, Navigate, Outcome, Pool, Request, Rerank
+from actors.algorithms.loops.dialogue import (
+    Answer,
+    Loop,
+    Navigate,
+    NavigateDocuments,
+    Outcome,
+    Pool,
+    Reason,
+    Reasoned,
+    Request,
+    Rerank,
+    Score,
+    Similarity,
+)
 from actors.artifacts import corpus, embeddings, graph, groups, lexicon, store, summaries
 from actors.index import Index
 from conf import schema
@@ -76,6 +89,9 @@ class Talk:
 
     rerank: Callable[[list[int]], Sequence[int] | None] = list
     score: Callable[[int], float] = lambda group: 1.0 - group / 100  # group a is best, then b, ...
+    judge: Callable[[int], float] = lambda doc: 1.0 - doc / 100  # a document by itself, by either judge
+    steps: Sequence[str] = ()  # of the plan
+    similarity: Callable[[str, int], float] = lambda text, doc: 0.0
     turns: list[tuple[Request, ...]] = field(default_factory=list)
 
     def __call__(self, loop: Loop) -> Outcome:
@@ -91,13 +107,23 @@ class Talk:
             answers = tuple(self._answer(request) for request in requests)
 
     def _answer(self, request: Request) -> Answer:
-        if isinstance(request, Rerank):
-            return self.rerank(list(request.docs))
-        return [self.score(group) for group in request.groups]
+        match request:
+            case Rerank(docs):
+                return self.rerank(list(docs))
+            case Reason(docs):
+                ranking = self.rerank(list(docs))
+                return None if ranking is None else Reasoned(list(ranking), list(self.steps))
+            case Score(docs) | NavigateDocuments(docs):
+                return [self.judge(doc) for doc in docs]
+            case Navigate(groups):
+                return [self.score(group) for group in groups]
+            case Similarity(docs, texts):
+                return [[self.similarity(text, doc) for doc in docs] for text in texts]
+        raise TypeError(request)
 
     @property
     def windows(self) -> list[list[int]]:
-        return [r.docs for requests in self.turns for r in requests if isinstance(r, Rerank)]
+        return [r.docs for requests in self.turns for r in requests if isinstance(r, Rerank | Reason | Score)]
 
     @property
     def navigated(self) -> list[list[int]]:
