@@ -8,7 +8,7 @@ for hit in Index.open("/path/to/index-0123456789ab").search("my nested list chan
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actors.algorithms import bm25
-from actors.algorithms.loops.dialogue import Pool
+from actors.algorithms.loops.dialogue import CorpusGraph, Pool
 from actors.artifacts.corpus import Corpus, open_corpus
 from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.graph import Graph, open_graph
@@ -113,6 +113,19 @@ class Index:
         """C_m of a group, as a loop reads it."""
         return self.groups.members(group)
 
+    def with_neighbours(self, path: str) -> CorpusGraph:
+        """The same groups over a graph that was brought in: an .npy file of rows, [N, k], -1 where there are fewer neighbours.
+
+        Raises ValueError when it does not fit the corpus.
+        """
+        neighbours = np.load(path, mmap_mode="r")
+        if neighbours.ndim != 2 or len(neighbours) != len(self.group_of) or neighbours.dtype.kind != "i":
+            raise ValueError(
+                f"{path}: {neighbours.dtype} {neighbours.shape}; expected integers, one line for each of the corpus' "
+                f"{len(self.group_of):,} documents. Give loop.neighbours a graph of this corpus."
+            )
+        return _Neighbours(neighbours, self.group_of, self.members)
+
     def pool(self, query: str, excluded: Sequence[int], first_stage: schema.Bm25FirstStage) -> Pool:
         """The first stage's ranking of the corpus, with a score for any other document on demand."""
         terms, weighting = self._analyzer.terms(query), first_stage.weighting
@@ -136,6 +149,13 @@ class Index:
 
     def _input(self, kind: str) -> Path:
         return self.folder.parent / str(self.manifest["inputs"][kind])
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    neighbours: NDArray[np.int32]
+    group_of: NDArray[np.int32]
+    members: Callable[[int], NDArray[np.int32]]
 
 
 @functools.lru_cache(maxsize=OPEN_INDEXES)

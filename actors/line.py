@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-from actors.judges.judge import FAILED, Ask, Scores
-from actors.reranker import Ranking
+from actors.judges.judge import FAILED, Ask, Scores, failed
 
 
 class Line:
     """Carries the requests of several queries to one role. Those that wait together share a call, at most `batch_size` of them."""
 
-    def __init__(
-        self, call: Callable[[list[Ask]], Awaitable[list[Any]]], failed: Callable[[Ask, str], Any], batch_size: int, calls: int
-    ):
-        """call: answers a list of requests. failed: what stands in when it keeps failing. calls: how many are under way at once."""
-        self._call, self._failed, self._batch_size = call, failed, batch_size
-        self._waiting: list[tuple[Ask, asyncio.Future[Any]]] = []
+    def __init__(self, call: Callable[[list[Ask]], Awaitable[list[Scores]]], batch_size: int, calls: int) -> None:
+        """call: answers a list of requests. calls: how many are under way at once."""
+        self._call, self._batch_size = call, batch_size
+        self._waiting: list[tuple[Ask, asyncio.Future[Scores]]] = []
         self._free = calls
         self._retries = (0.5, 2.0)  # seconds before the second and the third attempt
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, ask: Ask) -> Any:
+    async def __call__(self, ask: Ask) -> Scores:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[Scores] = loop.create_future()
         self._waiting.append((ask, future))
         loop.call_soon(self._depart)  # after the queries that are ready in this turn have joined
         return await future
@@ -38,7 +34,7 @@ class Line:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _deliver(self, batch: list[tuple[Ask, asyncio.Future[Any]]]) -> None:
+    async def _deliver(self, batch: list[tuple[Ask, asyncio.Future[Scores]]]) -> None:
         try:
             replies = await self._attempt([ask for ask, _ in batch])
             for (_, future), reply in zip(batch, replies, strict=True):
@@ -48,7 +44,7 @@ class Line:
             self._free += 1
             self._depart()
 
-    async def _attempt(self, asks: list[Ask]) -> list[Any]:
+    async def _attempt(self, asks: list[Ask]) -> list[Scores]:
         """The replies; when the call keeps failing, each request by itself: a bad one does not take others with it."""
         error = ""
         for pause in (*self._retries, None):
@@ -62,16 +58,6 @@ class Line:
             if pause is not None:
                 await asyncio.sleep(pause)
         if len(asks) == 1:
-            return [self._failed(asks[0], error)]
+            return [failed(asks[0], error)]
         alone = await asyncio.gather(*(self._attempt([ask]) for ask in asks))
         return [reply for (reply,) in alone]
-
-
-def ranking_failed(ask: Ask, error: str) -> Ranking:
-    """What stands in for a reranker that cannot be reached: the loop keeps the window's order."""
-    return Ranking(None, error, {})
-
-
-def scores_failed(ask: Ask, error: str) -> Scores:
-    """What stands in for a navigator that cannot be reached: the groups stay unscored."""
-    return Scores([float("nan")] * len(ask.rows), error, {})

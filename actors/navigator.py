@@ -1,22 +1,20 @@
-"""The navigator: scores groups by their summaries. A shell around one judge, the same inside a Serve replica and
-inside a searcher.
-"""
+"""The navigator: judges groups by their summaries. A shell around one judge, the same in a Serve replica and inside a searcher."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from actors.judges.build import build_judge
-from actors.judges.judge import Ask, Judge, Scores
+from actors.judges.judge import Ask, Scores
 from conf import schema
 
 
 class Navigator:
-    """Judges groups with the judge that the configuration names."""
+    """Navigate(q, G) of Eq. 6, by the judge that the configuration names."""
 
-    def __init__(self, node: schema.Navigator, embeddings: schema.Embeddings, cache: str) -> None:
-        self._judge: Judge = build_judge(node, "groups", embeddings, cache)
+    def __init__(self, node: schema.Navigator) -> None:
+        self._judge = build_judge(node, "navigator")
 
-    def score(self, asks: Sequence[Ask]) -> list[Scores]:
-        """Navigate(q, G) of Eq. 6 for each request."""
-        return self._judge.scores(asks)
+    async def answer(self, asks: Sequence[Ask]) -> list[Scores]:
+        """One value per group of each request; or per document, for the method that weighs documents."""
+        return await self._judge.scores(asks)

@@ -1,99 +1,93 @@
-"""The searcher: drives one loop per query, many at once, and carries its requests to the reranker and the navigator."""
+"""The searcher: drives one loop per query, many at once, and carries its requests to the reranker, navigator and encoder."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import logging
+import math
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from actors.algorithms.loops.dialogue import (
-    NEIGHBOURS,
     POOL,
     Answer,
+    CorpusGraph,
     Loop,
     Navigate,
+    NavigateDocuments,
     Outcome,
+    Reason,
+    Reasoned,
     Request,
     Rerank,
+    Similarity,
     source_name,
 )
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
-from actors.artifacts.run import Result, total_usage
+from actors.artifacts.run import Exchange, Result, total_usage
 from actors.index import Hit, Index, open_index
-from actors.judges.judge import Ask, Scores
-from actors.line import Line, ranking_failed, scores_failed
-from actors.navigator import Navigator
-from actors.reranker import Ranking, Reranker
+from actors.judges.judge import FAILED, GROUPS, OK, Ask, Scores, best_first
+from actors.ledger import by_iteration, counts_of, usage_by_role
+from actors.roles import Roles, in_process, served
 from conf import schema
 
-Rank = Callable[[Ask], Awaitable[Ranking]]
-Score = Callable[[Ask], Awaitable[Scores]]
+KEPT = 4  # searchers of an actor
 
 
-class Roles(NamedTuple):
-    """How the two judges are reached."""
-
-    rank: Rank
-    score: Score
-
-
-class Answered(NamedTuple):
-    """A query's outcome with its ledger: role -> counters of each iteration, and seconds."""
+class Explained(NamedTuple):
+    """A query's outcome with what was asked in each iteration, and seconds."""
 
     outcome: Outcome
-    exchanges: list[dict[str, Counter[str]]]
+    exchanges: list[list[Exchange]]
     timings: dict[str, float]
 
     @property
     def usage(self) -> dict[str, dict[str, int]]:
         """The counters summed by role, and what the loop did."""
         roles: dict[str, dict[str, int]] = {"reranker": {}, "navigator": {}}
-        return roles | total_usage(self.exchanges) | {"loop": _counts(self.outcome)}
+        return roles | total_usage(map(usage_by_role, self.exchanges)) | {"loop": counts_of(self.outcome)}
 
 
 class Searcher:
     """Answers queries over one index. Holds nothing of N entries; all arrays are memory-mapped."""
 
-    def __init__(self, index: Index, answering: schema.Answering, roles: Roles) -> None:
+    def __init__(self, index: Index, answering: schema.Answering, roles: Roles, queries: str = "") -> None:
+        """queries: folder of the artifact that the queries come from, for judges that know the judgements."""
         self._index = index
         self._first_stage = answering.first_stage
         self._roles = roles
-        node = asdict(answering.loop)
-        self._method = METHODS[node.pop("method")].loop
-        self._parameters: dict[str, Any] = node
+        self._queries = queries
+        self._parameters: dict[str, Any] = asdict(answering.loop)
+        self._method = METHODS[self._parameters.pop("method")].loop
+        path = self._parameters.pop("neighbours", "")
+        self._graph: CorpusGraph = index.with_neighbours(path) if path else index
 
     async def answer(self, query: Query) -> Result:
         """Run the loop of one query to its end."""
-        answered = await self.explain(query)
-        turns = [
-            asdict(turn) | {"usage": json.dumps(exchange, sort_keys=True)}  # a loop asks once in an iteration
-            for turn, exchange in zip(answered.outcome.iterations, answered.exchanges, strict=True)
-        ]
-        doc_ids = [self._index.corpus.doc_id(row) for row in answered.outcome.ranking]
-        return Result(query.query_id, doc_ids, turns, answered.usage, answered.timings)
+        explained = await self.explain(query)
+        turns = list(zip(explained.outcome.iterations, explained.exchanges, strict=True))
+        trace = [asdict(turn) | {"usage": json.dumps(usage_by_role(exchanges), sort_keys=True)} for turn, exchanges in turns]
+        answers = [{"iteration": t, **vars(e)} for t, (_, exchanges) in enumerate(turns, 1) for e in exchanges]
+        doc_ids = [self._index.corpus.doc_id(row) for row in explained.outcome.ranking]
+        return Result(query.query_id, doc_ids, trace, answers, explained.usage, explained.timings)
 
-    async def explain(self, query: Query) -> Answered:
+    async def explain(self, query: Query) -> Explained:
         """The same as rows, with every iteration."""
         start = time.perf_counter()
         pool = self._index.pool(query.text, query.excluded, self._first_stage)
         clock = {"first_stage": time.perf_counter() - start, "loop": 0.0, "models": 0.0}
-        loop = self._method(pool, self._index, query.excluded, **self._parameters)
+        loop = self._method(pool, self._graph, query.excluded, **self._parameters)
         outcome, exchanges = await self._drive(loop, query, clock)
         clock["total"] = time.perf_counter() - start
-        return Answered(outcome, exchanges, clock)
+        return Explained(outcome, by_iteration(outcome.iterations, exchanges), clock)
 
-    async def _drive(self, loop: Loop, query: Query, clock: dict[str, float]) -> tuple[Outcome, list[dict[str, Counter[str]]]]:
-        """Carry what the loop asks to the judges, all requests of one iteration at once, until it returns its outcome."""
+    async def _drive(self, loop: Loop, query: Query, clock: dict[str, float]) -> tuple[Outcome, list[list[Exchange]]]:
+        """Carry what the loop asks to the judges, all requests of one turn at once, until it returns its outcome."""
         answers: tuple[Answer, ...] | None = None
-        exchanges: list[dict[str, Counter[str]]] = []
+        exchanges: list[list[Exchange]] = []
         while True:
             before = time.perf_counter()  # a loop never waits: its wall time is its CPU time
             try:
@@ -103,79 +97,96 @@ class Searcher:
             finally:
                 clock["loop"] += time.perf_counter() - before
             asked = time.perf_counter()
-            exchanges.append({})
-            answers = tuple(await asyncio.gather(*(self._ask(request, query, exchanges[-1]) for request in requests)))
+            if len(requests) == 1:
+                replies = [await self._ask(requests[0], query)]
+            else:
+                replies = await asyncio.gather(*(self._ask(request, query) for request in requests))
+            exchanges.append([exchange for _, exchange in replies])
+            answers = tuple(answer for answer, _ in replies)
             clock["models"] += time.perf_counter() - asked
 
-    async def _ask(self, request: Request, query: Query, exchange: dict[str, Counter[str]]) -> Answer:
-        ask = Ask(str(self._index.folder), query.query_id, query.text, list(request[0]))
+    async def _ask(self, request: Request, query: Query) -> tuple[Answer, Exchange]:
+        role, ask = self._addressed(request, query)
+        scores = await self._roles[role](ask)
+        outcome = scores.outcome
+        if outcome == OK and any(map(math.isnan, scores.values)):
+            outcome = f"{FAILED}: no score"
+        exchange = Exchange(
+            role, ask.of, ask.rows, list(ask.texts), scores.values, list(scores.steps), scores.comparable, outcome, scores.usage
+        )
+        return _answer(request, scores), exchange
+
+    def _addressed(self, request: Request, query: Query) -> tuple[str, Ask]:
+        """Which role a request goes to, and what it is asked."""
+        ask = Ask(str(self._index.folder), query.query_id, query.text, list(request[0]), queries=self._queries)
         match request:
-            case Rerank():
-                ranking = await self._roles.rank(ask)
-                exchange["reranker"] = _charge(ask, ranking.outcome, ranking.usage)
-                return ranking.docs
+            case Reason():
+                return "reranker", ask._replace(plan=True)
             case Navigate():
-                scores = await self._roles.score(ask)
-                exchange["navigator"] = _charge(ask, scores.outcome, scores.usage)
-                return scores.values
+                return "navigator", ask._replace(of=GROUPS)
+            case NavigateDocuments():
+                return "navigator", ask
+            case Similarity():
+                return "encoder", ask._replace(texts=list(request.texts))
+        return "reranker", ask
 
 
-def in_process(index: Index, answering: schema.Answering) -> Roles:
-    """Both judges inside this process, called directly: for judges that need no model server."""
-    reranker = functools.cache(lambda: Reranker(answering.reranker, index.embeddings, index.models))
-    navigator = functools.cache(lambda: Navigator(answering.navigator, index.embeddings, index.models))
+def _answer(request: Request, scores: Scores) -> Answer:
+    """What the loop is sent: a ranking, or the scores as they are."""
+    match request:
+        case Rerank():
+            return best_first(request.docs, scores.values)
+        case Reason():
+            docs = best_first(request.docs, scores.values)
+            return None if docs is None else Reasoned(docs, list(scores.steps))
+        case Similarity():
+            if any(map(math.isnan, scores.values)):
+                return None
+            width = len(request.docs)
+            return [scores.values[first : first + width] for first in range(0, len(scores.values), width)]
+    return scores.values
 
-    async def rank(ask: Ask) -> Ranking:
-        return reranker().rank([ask])[0]  # loaded when first asked: not every method asks both
 
-    async def score(ask: Ask) -> Scores:
-        return navigator().score([ask])[0]
+class Work(NamedTuple):
+    """What a searcher needs to know of a run. queries: folder, may be empty. apps: role -> Serve application."""
 
-    return Roles(rank, score)
-
-
-def served(app: str, cluster: schema.Cluster) -> Roles:
-    """Both judges behind Ray Serve, as the applications `<app>-reranker` and `<app>-navigator`."""
-    from ray import serve
-
-    logging.getLogger("ray.serve").setLevel(logging.ERROR)
-    reached = functools.cache(lambda role: serve.get_deployment_handle(role, f"{app}-{role}"))
-
-    async def rank(asks: list[Ask]) -> list[Ranking]:
-        return list(await reached("reranker").rank.remote(asks))  # looked up when first asked: not every method deploys both
-
-    async def score(asks: list[Ask]) -> list[Scores]:
-        return list(await reached("navigator").score.remote(asks))
-
-    return Roles(
-        Line(rank, ranking_failed, cluster.reranker.batch_size, cluster.reranker.calls_in_flight),
-        Line(score, scores_failed, cluster.navigator.batch_size, cluster.navigator.calls_in_flight),
-    )
+    index: str
+    queries: str
+    answering: schema.Answering
+    apps: dict[str, str]
 
 
 class SearchActor:
-    """A searcher as a Ray actor. Its methods are coroutines: one process keeps many queries in flight."""
+    """A searcher as a Ray actor. Its methods are coroutines: one process keeps many queries in flight, of several runs."""
 
-    def __init__(self, index: str, answering: schema.Answering, app: str, cluster: schema.Cluster) -> None:
-        """app: the name of the job's Serve applications; empty: the judges answer in this process."""
-        self._index = open_index(index)
-        roles = served(app, cluster) if app else in_process(self._index, answering)
-        self._searcher = Searcher(self._index, answering, roles)
+    def __init__(self, cluster: schema.Cluster) -> None:
+        self._cluster = cluster
+        self._searchers: dict[str, Searcher] = {}
 
-    async def answer(self, query: Query) -> Result:
-        return await self._searcher.answer(query)
+    async def answer(self, work: Work, query: Query) -> Result:
+        return await self._searcher(work).answer(query)
 
-    async def hits(self, query: Query, top: int) -> tuple[list[Hit], dict[str, dict[str, int]]]:
-        answered = await self._searcher.explain(query)
-        return hits(self._index, answered.outcome, top), answered.usage
+    async def hits(self, work: Work, query: Query, top: int) -> tuple[list[Hit], dict[str, dict[str, int]]]:
+        explained = await self._searcher(work).explain(query)
+        return hits(open_index(work.index), explained.outcome, top), explained.usage
+
+    def _searcher(self, work: Work) -> Searcher:
+        """A searcher for this work; the last few are kept, since a comparison goes from one run to the next."""
+        key = repr(work)
+        if key not in self._searchers:
+            if len(self._searchers) == KEPT:
+                del self._searchers[next(iter(self._searchers))]
+            roles = {**in_process(work.answering), **(served(work.apps, self._cluster) if work.apps else {})}
+            self._searchers[key] = Searcher(open_index(work.index), work.answering, roles, work.queries)
+        return self._searchers[key]
 
 
 def search_in_process(index: Index, answering: schema.Answering, text: str, top: int) -> list[Hit]:
     """Answer one query here and now. In a thread, since a notebook runs an event loop of its own in this one."""
-    searcher = Searcher(index, answering, in_process(index, answering))
+    searcher = Searcher(index, answering, in_process(answering))
     with ThreadPoolExecutor(1) as thread:
-        answered = thread.submit(asyncio.run, searcher.explain(Query("query", text, ()))).result()
-    return hits(index, answered.outcome, top)
+        explained = thread.submit(asyncio.run, searcher.explain(Query("query", text, ()))).result()
+    return hits(index, explained.outcome, top)
 
 
 def hits(index: Index, outcome: Outcome, top: int) -> list[Hit]:
@@ -187,21 +198,3 @@ def hits(index: Index, outcome: Outcome, top: int) -> list[Hit]:
         source = source_name(came_from.get(row, POOL))
         found.append(Hit(rank, index.corpus.doc_id(row), index.corpus.text(row), group, index.summaries[group].concept, source))
     return found
-
-
-def _charge(ask: Ask, outcome: str, usage: dict[str, int]) -> Counter[str]:
-    return Counter({"calls": 1, "judged": len(ask.rows), f"outcome {outcome}": 1, **usage})
-
-
-def _counts(outcome: Outcome) -> dict[str, int]:
-    turns, ranking = outcome.iterations, len(outcome.ranking)
-    sources = [source for turn in turns for source in turn.added_from]
-    from_groups, from_neighbours = sum(source >= 0 for source in sources), sources.count(NEIGHBOURS)
-    return {
-        "iterations": len(turns),
-        "documents": ranking,
-        "from_groups": from_groups,
-        "from_neighbours": from_neighbours,
-        "from_pool": ranking - from_groups - from_neighbours,
-        "reused_scores": sum(turn.reused_scores for turn in turns),
-    }

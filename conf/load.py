@@ -31,9 +31,10 @@ class BadConfig(Exception):
 
 
 def register_resolvers() -> None:
-    """The two words that our YAML files use beside omegaconf's own."""
+    """The words that our YAML files use beside omegaconf's own."""
     OmegaConf.register_new_resolver("stem", _stem, replace=True)
     own = ("beir", "python_docs")  # readers whose corpus brings queries with it
+    OmegaConf.register_new_resolver("rest", lambda whole, *parts: whole - sum(parts), replace=True)
     OmegaConf.register_new_resolver("own_queries", lambda reader: reader if reader in own else "none", replace=True)
 
 
@@ -65,7 +66,7 @@ def compose(overrides: Sequence[str] = ()) -> schema.Settings:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("conf", version_base="1.3"):
-            return load(_composed(list(overrides)))
+            return load(_composed(list(overrides)), overrides)
     finally:
         GlobalHydra.instance().hydra = outer  # another instance: Hydra put a copy in its place
 
@@ -82,14 +83,15 @@ def _composed(overrides: list[str]) -> DictConfig:
         return _composed(added)
 
 
-def load(cfg: DictConfig) -> schema.Settings:
-    """Resolve and check a composed configuration. Raises BadConfig."""
+def load(cfg: DictConfig, overrides: Sequence[str] = ()) -> schema.Settings:
+    """Resolve and check a configuration composed of these overrides. Raises BadConfig."""
     register_resolvers()
     for key in _missing(OmegaConf.to_container(cfg, resolve=False), ""):
         raise BadConfig(key, "???", "a value", f"Give one on the command line: {key}=...")
     tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     assert isinstance(tree, dict)
     tree.pop("experiment", None)
+    tree["overrides"] = list(overrides)
     settings: schema.Settings = _dataclass(schema.Settings, tree, "")
     _check_across(settings)
     return settings
@@ -134,6 +136,10 @@ def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
         if not isinstance(given, list):
             raise BadConfig(key, given, "a list", f"Write {key}=[a,b].")
         return [_value(typing.get_args(kind)[0], item, f"{key}[{i}]", {}) for i, item in enumerate(given)]
+    if typing.get_origin(kind) is dict:
+        if not isinstance(given, dict):
+            raise BadConfig(key, given, "a mapping", f"Write it in a file of conf/{key.split('.')[0]}/.")
+        return {str(name): _value(typing.get_args(kind)[1], item, _join(key, str(name)), {}) for name, item in given.items()}
     if kind is float and type(given) is int:
         given = float(given)
     if kind is str and type(given) in (int, float) and type(given) is not bool:
@@ -168,9 +174,12 @@ def _check_limits(given: Any, key: str, limits: Any) -> None:
 def _check_across(settings: schema.Settings) -> None:
     """Rules that join two keys."""
     loop = settings.loop
-    if isinstance(loop, schema.GarenLoop | schema.SlidingLoop) and loop.h >= loop.w:
+    w, h = getattr(loop, "w", 1), getattr(loop, "h", 0)
+    if h >= w:
+        raise BadConfig("loop.h", h, f"less than loop.w={w}", "A window that keeps all its documents never takes a new one.")
+    if isinstance(loop, schema.GarenLoop) and sum(vars(loop.sources).values()) != w - h:
         raise BadConfig(
-            "loop.h", loop.h, f"less than loop.w={loop.w}", "A window that keeps all its documents never takes a new one."
+            "loop.sources", vars(loop.sources), f"numbers that add up to loop.w - loop.h = {w - h}", "Mend one of them."
         )
     summaries = settings.summaries
     if summaries.min_sentences > summaries.max_sentences:

@@ -147,7 +147,26 @@ class Leiden:
     resolution: float = value("gamma of the modularity", minimum=0.0)
     randomness: float = value("theta of Leiden's refinement", minimum=0.0)
     iterations: int = value("passes of Leiden over one graph", minimum=1)
+    weights: str = value(
+        "of edges; none: all alike; similarity: that of their documents, 0 or less: no edge", choices=("none", "similarity")
+    )
     seed: int = value("seed of the partition", minimum=0)
+
+
+@dataclass
+class KMeansGroups:
+    method: str = value("kmeans: by the vectors alone", choices=("kmeans",))
+    like: Leiden = value("the Leiden groups of which there are as many")
+    iterations: int = value("passes over the documents that the centres are trained on, at most", minimum=1)
+    training_documents: int = value("documents that the centres are trained on at most, but one per group at least", minimum=1)
+    seed: int = value("seed of the centres", minimum=0)
+
+
+@dataclass
+class RandomGroups:
+    method: str = value("random: documents dealt at random", choices=("random",))
+    like: Leiden = value("the Leiden groups whose sizes these have")
+    seed: int = value("seed of the dealing", minimum=0)
 
 
 @dataclass
@@ -184,6 +203,13 @@ class Bm25FirstStage:
 
 
 @dataclass
+class Sources:
+    groups: int = value("new documents of an iteration that come from groups", minimum=0)
+    neighbours: int = value("those that are neighbours of the kept documents (SlideGAR's rule)", minimum=0)
+    pool: int = value("those that are the next of the pool", minimum=0)
+
+
+@dataclass
 class GarenLoop:
     method: str = value("garen", choices=("garen",))
     w: int = value("window: documents in one reranker call", minimum=1)
@@ -192,6 +218,8 @@ class GarenLoop:
     K_g: int = value("groups newly scored by the navigator in one iteration", minimum=1)
     tau_switch: int = value("explore up to this iteration, exploit after it", minimum=0)
     eligible: str = value("which scored groups may be expanded", choices=("candidates", "all_scored"))
+    group_score: str = value("the navigator's, or the group's votes without any model", choices=("navigator", "votes"))
+    sources: Sources = value("where the w - h new documents of an iteration come from")
     p: float = value("decay of a rank's weight in the propagation", minimum=0.0, maximum=1.0)
     alpha: float = value("weight of a group's evidence in the propagation; 0: none", minimum=0.0)
 
@@ -208,9 +236,50 @@ class SlidingLoop:
 
 
 @dataclass
+class GarLoop:
+    method: str = value("gar: documents scored one by one, the graph's neighbours and the pool in turn", choices=("gar",))
+    batch: int = value("documents scored together", minimum=1)
+    budget: int = value("distinct documents scored", minimum=1)
+
+
+@dataclass
+class RgsLoop:
+    method: str = value("rgs: best-first search on the corpus graph, guided by the reranker", choices=("rgs",))
+    w: int = value("window: documents in one reranker call", minimum=1)
+    h: int = value("documents that two windows share", minimum=0)
+    budget: int = value("distinct documents shown to the reranker", minimum=1)
+    seeds: int = value("documents of the pool that the search starts from", minimum=1)
+    beam: int = value("documents that are kept for expansion", minimum=1)
+    neighbours: str = value("another graph: an .npy file of rows, [N, k], -1 for none; empty: the corpus graph", identity=False)
+
+
+@dataclass
+class RepairLoop:
+    method: str = value("repair: steps of the reranker's plan choose documents from pool and graph", choices=("repair",))
+    w: int = value("window: documents in one reranker call", minimum=1)
+    h: int = value("keep size: documents of a ranked window that stay in the next", minimum=0)
+    budget: int = value("distinct documents shown to the reranker", minimum=1)
+    first_adaptive: int = value("first window, counted from 1, whose new documents a step chooses", minimum=2)
+    last_adaptive: int = value("last window whose new documents a step chooses", minimum=1)
+    base_weight: float = value("weight of a step's similarity with the kept documents in its reward", minimum=0.0)
+    consistency_weight: float = value("weight of its agreement with the rankings so far in its reward", minimum=0.0)
+
+
+@dataclass
+class DocumentsLoop:
+    method: str = value("documents: the navigator scores neighbour documents instead of groups", choices=("documents",))
+    w: int = value("window: documents in one reranker call", minimum=1)
+    h: int = value("keep size: documents of a ranked window that stay in the next", minimum=0)
+    budget: int = value("distinct documents shown to the reranker", minimum=1)
+
+
+@dataclass
 class Bm25Loop:
     method: str = value("bm25: the pool as it is", choices=("bm25",))
     budget: int = value("documents in the answer", minimum=1)
+
+
+PLAN_STEPS = "loop=repair: first sentences of so many best documents stand in for a plan, as these judges do not reason"
 
 
 @dataclass
@@ -219,6 +288,7 @@ class EmbeddingReranker:
     lexical_weight: float = value(
         "share of the BM25 score, normalised within the window, in a document's score", minimum=0.0, maximum=1.0
     )
+    plan_steps: int = value(PLAN_STEPS, minimum=0)
 
 
 @dataclass
@@ -233,6 +303,32 @@ class TableJudge:
         "TSV or Parquet file of query_id, id, score; id = doc_id for a reranker, group number for a navigator", identity=False
     )
     missing: float = value("score of what is not in the table (counted)")
+
+
+@dataclass
+class ReplayJudge:
+    judge: str = value("replay: the answers of a finished run", choices=("replay",))
+    path: str = value("the folder of that run", identity=False)
+    missing: float = value("score of what was never judged there (counted)")
+
+
+@dataclass
+class SimulatedJudge:
+    judge: str = value("simulated: relevance judgements with seeded errors; says nothing about any model", choices=("simulated",))
+    noise: float = value("standard deviation of the error; a relevant document's value is 1, another's 0", minimum=0.0)
+    bias: float = value("share of the similarity with the query in a value", minimum=0.0, maximum=1.0)
+    seed: int = value("seed of the errors", minimum=0)
+    plan_steps: int = value(PLAN_STEPS, minimum=0)
+
+
+@dataclass
+class Compare:
+    name: str = value("name of the comparison, and of its folder")
+    collections: dict[str, list[str]] = value("name -> overrides that choose a corpus; empty: the corpus of the command line")
+    variants: dict[str, list[str]] = value("name -> overrides that make a method")
+    methods: list[str] = value("the variants to compare, in the order of the table; empty: all")
+    seeds: list[int] = value("values of run_seed; runs that no seed changes are made once")
+    significance: float = value("p below which a paired t-test is marked", minimum=0.0, maximum=1.0)
 
 
 @dataclass
@@ -286,12 +382,14 @@ class Cluster:
     searchers: Searchers = value("pool that answers queries")
     reranker: Replicas = value("the reranker's deployment")
     navigator: Replicas = value("the navigator's deployment")
+    encoder: Replicas = value("the deployment that embeds texts while queries are answered, for methods that compare texts")
 
 
 Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
-Loop = GarenLoop | SlidingLoop | Bm25Loop
-Reranker = EmbeddingReranker | TableJudge
-Navigator = EmbeddingNavigator | TableJudge
+Groups = Leiden | KMeansGroups | RandomGroups
+Loop = GarenLoop | SlidingLoop | GarLoop | RgsLoop | RepairLoop | DocumentsLoop | Bm25Loop
+Reranker = EmbeddingReranker | TableJudge | ReplayJudge | SimulatedJudge
+Navigator = EmbeddingNavigator | TableJudge | ReplayJudge | SimulatedJudge
 
 
 @dataclass
@@ -303,6 +401,10 @@ class Answering:
     reranker: Reranker
     navigator: Navigator
 
+    def node_of(self, role: str) -> Reranker | Navigator:
+        """The judge of a role. The encoder is the index' model, or what the run of a replayed reranker recorded."""
+        return self.navigator if role == "navigator" else self.reranker
+
 
 @dataclass
 class Settings:
@@ -313,7 +415,7 @@ class Settings:
     queries: Queries
     embeddings: Embeddings
     graph: Graph
-    groups: Leiden
+    groups: Groups
     lexicon: Lexicon
     summaries: ExtractiveSummaries
     first_stage: Bm25FirstStage
@@ -321,11 +423,14 @@ class Settings:
     reranker: Reranker
     navigator: Navigator
     metrics: Metrics
+    compare: Compare
     cluster: Cluster
     seed: int
+    run_seed: int
     plan: bool
     ask: str
     query_id: str
+    overrides: list[str]  # that composed it, for jobs that compose variants of it
 
     @property
     def answering(self) -> Answering:
@@ -343,7 +448,8 @@ def revive(union: types.UnionType, node: Mapping[str, Any]) -> Any:
     cls = choose(union, node)
     if cls is None:
         raise ValueError(f"{dict(node)}: no node of the configuration looks like this. Build the artifact again.")
-    return cls(**node)
+    kinds = typing.get_type_hints(cls)
+    return cls(**{name: kinds[name](**v) if dataclasses.is_dataclass(kinds[name]) else v for name, v in node.items()})
 
 
 def chooser(union: types.UnionType) -> tuple[str, list[str]]:
@@ -357,8 +463,9 @@ def _chooser(cls: type) -> dataclasses.Field[Any]:
 
 
 def identity(node: Any) -> dict[str, Any]:
-    """The values of a node that say *what*: they enter the identity of the artifacts made with it."""
-    return {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if f.metadata["identity"]}
+    """The values of a node that say *what*, those of a node in it too: they enter the identity of the artifacts made with it."""
+    own = {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if f.metadata["identity"]}
+    return {name: identity(value) if dataclasses.is_dataclass(value) else value for name, value in own.items()}
 
 
 def places(node: Any) -> dict[str, Any]:

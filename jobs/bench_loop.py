@@ -17,10 +17,10 @@ from typing import Any
 from actors.artifacts.queries import Query, open_queries
 from actors.artifacts.store import open_manifest
 from actors.index import Index
-from actors.judges.judge import OK, Ask, Scores
-from actors.line import Line, ranking_failed
-from actors.reranker import Ranking
-from actors.searcher import Roles, Searcher
+from actors.judges.judge import GROUPS, OK, Ask, Scores
+from actors.line import Line
+from actors.roles import Roles
+from actors.searcher import Searcher
 from conf import schema
 from jobs import ray_session, session
 from jobs.console import say, table
@@ -60,13 +60,11 @@ def table_roles(index: Index) -> Roles:
     documents = [drawn.random() for _ in range(len(index.corpus))]
     groups = [drawn.random() for _ in range(index.groups.count)]
 
-    async def rank(ask: Ask) -> Ranking:
-        return Ranking(sorted(ask.rows, key=documents.__getitem__, reverse=True), OK, {})
+    async def answer(ask: Ask) -> Scores:
+        table = groups if ask.of == GROUPS else documents
+        return Scores([table[row] for row in ask.rows], OK, {})
 
-    async def score(ask: Ask) -> Scores:
-        return Scores([groups[group] for group in ask.rows], OK, {})
-
-    return Roles(rank, score)
+    return {"reranker": answer, "navigator": answer}
 
 
 async def answer(searcher: Searcher, queries: list[Query]) -> tuple[float, float, float]:
@@ -83,8 +81,8 @@ async def answer(searcher: Searcher, queries: list[Query]) -> tuple[float, float
 class Echo:
     """A replica that answers at once."""
 
-    def rank(self, asks: list[Ask]) -> list[Ranking]:
-        return [Ranking(ask.rows, OK, {}) for ask in asks]
+    async def answer(self, asks: list[Ask]) -> list[Scores]:
+        return [Scores([0.0] * len(ask.rows), OK, {}) for ask in asks]
 
 
 def call_costs(settings: schema.Settings) -> tuple[float, float]:
@@ -100,10 +98,10 @@ def call_costs(settings: schema.Settings) -> tuple[float, float]:
     handle = serve.run(deployment.bind(), name=f"{app}-reranker", route_prefix=None)
 
     async def by_actor(asks: list[Ask]) -> Any:
-        return await actor.rank.remote(asks)
+        return await actor.answer.remote(asks)
 
     async def by_serve(asks: list[Ask]) -> Any:
-        return await handle.rank.remote(asks)
+        return await handle.answer.remote(asks)
 
     try:
         return asyncio.run(per_call(by_actor)), asyncio.run(per_call(by_serve))
@@ -113,7 +111,7 @@ def call_costs(settings: schema.Settings) -> tuple[float, float]:
 
 async def per_call(call: Callable[[list[Ask]], Awaitable[Any]]) -> float:
     """One request a call, through the line that searchers use."""
-    line, ask = Line(call, ranking_failed, batch_size=1, calls=1), Ask("", "q", "a query", list(range(20)))
+    line, ask = Line(call, batch_size=1, calls=1), Ask("", "q", "a query", list(range(20)))
     for _ in range(50):
         await line(ask)
     start = time.process_time()

@@ -15,7 +15,7 @@ from conf import schema
 from conf.load import BadConfig
 from jobs.console import duration, say
 from jobs.ray_session import start_ray
-from jobs.stages import STAGES, Addresses
+from jobs.stages import Addresses
 
 Make = Callable[[schema.Settings, Mapping[str, Path], Path], dict[str, Any]]
 
@@ -27,15 +27,14 @@ def build(
 
     needs: foreseen megabytes of "disk" and "memory".
     """
-    addresses = Addresses(settings)
-    address = addresses[kind]
+    address = Addresses(settings)[kind]
     if _there(address):
         return address
     foreseen = "".join(f", {what} about {max(mib, 1):,.0f} MiB" for what, mib in (needs or {}).items() if mib)
     say(f"{kind}: {'would build' if settings.plan else 'building'} {address.folder}{foreseen}")
     if settings.plan:
         return address
-    inputs = {name: addresses[name].folder for name in STAGES[kind].inputs}
+    inputs = {name: address.shelf / folder for name, folder in address.recipe.inputs.items()}
     for name, folder in inputs.items():
         open_manifest(folder, name, checksums=True)
     _check_room(settings, needs or {})

@@ -14,7 +14,7 @@ from actors.algorithms import evaluation
 from actors.artifacts import metrics as metric_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.run import open_run
-from actors.artifacts.store import Address
+from actors.artifacts.store import Address, open_manifest
 from conf import schema
 from jobs import building, session
 from jobs.console import say, table
@@ -27,7 +27,8 @@ def run(settings: schema.Settings) -> Address:
     if address.built and not settings.plan:
         mean = metric_files.open_metrics(address.folder)["mean"]
         measures = settings.metrics.measures
-        say(table(("method", *measures), [(settings.loop.method, *(mean[m] for m in measures))]))
+        method = settings.loop.method + (" (simulated judges)" if building.counts(address).get("judges") else "")
+        say(table(("method", *measures), [(method, *(mean[m] for m in measures))]))
         if unscored := building.counts(address)["without gold"]:
             say(f"  {unscored:,} queries have no relevant document and were not scored")
         say(f"metrics: {address.folder}")
@@ -42,7 +43,9 @@ def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) ->
         )
     per_query = evaluation.evaluate(qrels, open_run(inputs["run"]), measures)
     metric_files.write(folder, evaluation.mean(per_query, measures), per_query)
-    return {"queries": len(per_query), "without gold": len(open_queries(inputs["queries"])) - len(per_query)}
+    judges = open_manifest(inputs["run"], "run")["counts"].get("judges")
+    made_with = {"judges": judges} if judges else {}
+    return {**made_with, "queries": len(per_query), "without gold": len(open_queries(inputs["queries"])) - len(per_query)}
 
 
 main = session.job(run)

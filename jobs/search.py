@@ -17,7 +17,7 @@ from conf import schema
 from conf.load import BadConfig
 from jobs import session
 from jobs.console import say
-from jobs.online import searchers
+from jobs.online import service
 from jobs.stages import Addresses
 
 TOP = 10
@@ -25,16 +25,14 @@ TOP = 10
 
 def run(settings: schema.Settings) -> list[Hit]:
     """Print the answer: texts, ranks, the groups they belong to, and what brought them in."""
-    import ray
-
     question = read_question(settings.ask)
     index = Addresses(settings)["index"]
     if settings.plan:
         say(f"search: would answer over {index.folder}")
         return []
     open_manifest(index.folder, "index")
-    with searchers(settings, index.folder, 1) as (searcher,):
-        hits, usage = ray.get(searcher.hits.remote(Query("question", question, ()), TOP))
+    with service(settings.cluster) as opened:
+        hits, usage = opened.hits(settings, index.folder, Query("question", question, ()), TOP)
     say(f"\n{question}\n")
     if not hits:
         say("Nothing was found: no document holds a word of the question that is not a stop word. Ask with words of the corpus.")

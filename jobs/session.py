@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -21,7 +22,10 @@ from jobs import helptext
 from jobs.console import fail, say
 from jobs.ray_session import stop_ray, submitted
 
-INPUT_FILES = ("corpus.path", "queries.path", "queries.qrels", "embeddings.model", "reranker.path", "navigator.path", "ask")
+INPUT_FILES = (
+    *("corpus.path", "queries.path", "queries.qrels", "embeddings.model"),
+    *("reranker.path", "navigator.path", "loop.neighbours", "ask"),
+)
 EXPECTED = (BadConfig, BadInput, BadArtifact, OSError, ValueError)
 
 
@@ -31,7 +35,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
     def composed(cfg: DictConfig) -> None:
         with reported():
-            settings = on_this_machine(load(cfg), submitted())
+            settings = on_this_machine(load(cfg, HydraConfig.get().overrides.task), submitted())
             try:
                 run(settings)
             finally:
@@ -67,6 +71,11 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         fail("interrupted. What is finished is kept: start the same command again and it goes on from there.")
         sys.exit(130)
+
+
+def variant(settings: schema.Settings, overrides: Sequence[str]) -> schema.Settings:
+    """The settings that the same command line with these overrides more would give."""
+    return on_this_machine(compose([*settings.overrides, *overrides]), submitted())
 
 
 def _explain_bad_overrides() -> None:

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from actors.algorithms.loops.methods import METHODS
+from actors.artifacts.run import ANSWERS
 from actors.artifacts.store import Address, Recipe, sha256, write_text
 from actors.corpora import python_docs, readers
 from actors.engines.build import model_digest
@@ -41,6 +43,8 @@ STAGES: Mapping[str, Stage] = {
     "run": Stage(("first_stage", "loop", "reranker", "navigator"), ("index", "queries")),
     "metrics": Stage(("metrics",), ("queries", "run")),
 }
+# What these methods of groups read beside the graph; "groups": the Leiden groups that theirs are like.
+LIKE_LEIDEN = {"kmeans": ("groups", "embeddings"), "random": ("groups",)}
 BUILT_FOR_AN_INDEX = ("corpus", "embeddings", "graph", "groups", "lexicon", "summaries")
 
 
@@ -54,17 +58,30 @@ class Addresses:
 
     def __getitem__(self, kind: str) -> Address:
         if kind not in self._known:
-            stage = STAGES[kind]
-            nodes = {name: getattr(self._settings, name) for name in stage.nodes}
+            nodes = {name: getattr(self._settings, name) for name in self._nodes(kind)}
             recipe = Recipe(
                 kind,
                 config={name: schema.identity(node) for name, node in nodes.items()},
-                inputs={name: self[name].name for name in stage.inputs},
+                inputs=self._inputs(kind),
                 outside=self._outside(kind),
                 aside={name: schema.places(node) for name, node in nodes.items()} | self._aside(kind),
             )
             self._known[kind] = Address(self._shelf, recipe)
         return self._known[kind]
+
+    def _nodes(self, kind: str) -> tuple[str, ...]:
+        """The nodes that a stage reads. A judge that a run never asks does not change it."""
+        asked = METHODS[self._settings.loop.method].asks
+        return tuple(n for n in STAGES[kind].nodes if kind != "run" or n not in ("reranker", "navigator") or n in asked)
+
+    def _inputs(self, kind: str) -> dict[str, str]:
+        """The artifacts that a stage reads: kind -> folder name."""
+        names = {name: self[name].name for name in STAGES[kind].inputs}
+        node = self._settings.groups
+        if kind == "groups" and not isinstance(node, schema.Leiden):
+            like = Addresses(dataclasses.replace(self._settings, groups=node.like))
+            names |= {name: like[name].name for name in LIKE_LEIDEN[node.method]}
+        return names
 
     def _outside(self, kind: str) -> dict[str, str]:
         """What a stage reads beside artifacts: label -> sha256 or version."""
@@ -77,8 +94,12 @@ class Addresses:
         if kind == "embeddings":
             return {"model": model_digest(settings.embeddings)}
         if kind == "run":
-            judges = {"reranker": settings.reranker, "navigator": settings.navigator}
-            return {role: self._digests.of(Path(j.path)) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
+            judges = {role: getattr(settings, role) for role in ("reranker", "navigator") if role in self._nodes(kind)}
+            files = {role: Path(j.path) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
+            files |= {role: Path(j.path) / ANSWERS for role, j in judges.items() if isinstance(j, schema.ReplayJudge)}
+            if path := getattr(settings.loop, "neighbours", ""):
+                files["neighbours"] = Path(path)
+            return {what: self._digests.of(path) for what, path in files.items()}
         return {}
 
     def _aside(self, kind: str) -> dict[str, Any]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from actors.engines.build import build_embedder
 from actors.judges.embedding import EmbeddingJudge
 from actors.judges.judge import Judge
+from actors.judges.replay import ReplayJudge
+from actors.judges.simulated import SimulatedJudge
 from actors.judges.table import TableJudge
 from conf import schema
 
 
-def build_judge(node: schema.Reranker | schema.Navigator, of: str, embeddings: schema.Embeddings, cache: str) -> Judge:
-    """A judge of documents or groups (`of`). embeddings: the model of the corpus' vectors; cache: folder for prepared models."""
+def build_judge(node: schema.Reranker | schema.Navigator, role: str) -> Judge:
+    """The judge that a node of the configuration names. role: reranker or navigator."""
     match node:
         case schema.TableJudge():
-            return TableJudge(node.path, of, node.missing)
+            return TableJudge(node.path, node.missing)
+        case schema.ReplayJudge():
+            return ReplayJudge(node.path, role, node.missing)
+        case schema.SimulatedJudge():
+            return SimulatedJudge(node.noise, node.bias, node.seed, node.plan_steps)
         case schema.EmbeddingReranker():
-            return EmbeddingJudge(build_embedder(embeddings, cache).embed_query, of, node.lexical_weight)
+            return EmbeddingJudge(node.lexical_weight, node.plan_steps)
         case schema.EmbeddingNavigator():
-            return EmbeddingJudge(build_embedder(embeddings, cache).embed_query, of, 0.0)
+            return EmbeddingJudge(0.0, 0)
     raise TypeError(f"no judge for {node!r}")

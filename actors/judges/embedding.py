@@ -8,33 +8,47 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from actors.engines.build import build_embedder
 from actors.index import open_index
-from actors.judges.judge import OK, Ask, Scores
+from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
+from actors.judges.plan import stand_in_plan
 
-Embed = Callable[[str], NDArray[np.float32]]
+Embed = Callable[[str, str], NDArray[np.float32]]
 REMEMBERED_QUERIES = 4096  # a query is asked about in every iteration and embedded once
 
 
 class EmbeddingJudge:
-    """Scores rows by cosine similarity with the query; for documents, optionally fused with BM25."""
+    """Scores rows by cosine similarity with the query, embedded by the index' model; documents optionally fused with BM25."""
 
-    def __init__(self, embed_query: Embed, of: str, lexical_weight: float) -> None:
-        """of: "documents" or "groups". lexical_weight: share of BM25, normalised to 0..1 within the request."""
-        self._embed = functools.lru_cache(maxsize=REMEMBERED_QUERIES)(embed_query)
-        self._of = of
+    def __init__(self, lexical_weight: float, plan_steps: int, embed: Embed | None = None) -> None:
+        """lexical_weight: share of BM25, normalised to 0..1 within the request. plan_steps: see `stand_in_plan`."""
+        self._embed = embed or embedded_query
         self._lexical_weight = lexical_weight
+        self._plan_steps = plan_steps
 
-    def scores(self, asks: Sequence[Ask]) -> list[Scores]:
-        return [Scores(self._score(ask), OK, {}) for ask in asks]
+    async def scores(self, asks: Sequence[Ask]) -> list[Scores]:
+        return [self._answer(ask) for ask in asks]
 
-    def _score(self, ask: Ask) -> list[float]:
+    def _answer(self, ask: Ask) -> Scores:
+        values = self._score(ask).tolist()
+        steps = stand_in_plan(ask, values, self._plan_steps) if ask.plan else ()
+        return Scores(values, OK, {}, steps, comparable=not self._lexical_weight)
+
+    def _score(self, ask: Ask) -> NDArray[np.float32]:
         index = open_index(ask.index)
-        vectors = index.vectors if self._of == "documents" else index.summaries.vectors
-        similarity = vectors[ask.rows].astype(np.float32) @ self._embed(ask.query)
+        vectors = index.vectors if ask.of == DOCUMENTS else index.summaries.vectors
+        similarity: NDArray[np.float32] = vectors[ask.rows].astype(np.float32) @ self._embed(ask.index, ask.query)
         if not self._lexical_weight:
-            return [float(s) for s in similarity]
+            return similarity
         lexical = _normalised(index.lexical_scores(ask.query, ask.rows))
-        return [float(s) for s in (1 - self._lexical_weight) * _normalised(similarity) + self._lexical_weight * lexical]
+        return (1 - self._lexical_weight) * _normalised(similarity) + self._lexical_weight * lexical
+
+
+@functools.lru_cache(maxsize=REMEMBERED_QUERIES)
+def embedded_query(index: str, query: str) -> NDArray[np.float32]:
+    """[d] the query's vector, by the model of the index in this folder."""
+    opened = open_index(index)
+    return build_embedder(opened.embeddings, opened.models).embed_query(query)
 
 
 def _normalised(scores: NDArray[np.float32]) -> NDArray[np.float32]:

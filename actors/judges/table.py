@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from actors.index import open_index
-from actors.judges.judge import OK, Ask, Scores
+from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
 
 COLUMNS = {"query_id": pa.string(), "id": pa.string(), "score": pa.float64()}
 TSV = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)  # an id may hold quotes
@@ -21,20 +21,20 @@ TYPES = pyarrow.csv.ConvertOptions(column_types=COLUMNS)
 class TableJudge:
     """Looks scores up by query and document id, or by query and group number."""
 
-    def __init__(self, path: str, of: str, missing: float) -> None:
-        """of: "documents" (id is a doc_id) or "groups" (id is a group number). missing: the score of what it lacks (counted).
+    def __init__(self, path: str, missing: float) -> None:
+        """An id is a doc_id where documents are asked for, a group's number where groups are. missing: the score of what the table
+        lacks (counted).
 
         Raises ValueError naming the file when it is missing, lacks a column, or holds a pair twice.
         """
         self._scores = read_table(Path(path))
-        self._of = of
         self._missing = missing
 
-    def scores(self, asks: Sequence[Ask]) -> list[Scores]:
+    async def scores(self, asks: Sequence[Ask]) -> list[Scores]:
         return [self._look_up(ask) for ask in asks]
 
     def _look_up(self, ask: Ask) -> Scores:
-        corpus = open_index(ask.index).corpus if self._of == "documents" else None
+        corpus = open_index(ask.index).corpus if ask.of == DOCUMENTS else None
         known = self._scores.get(ask.query_id, {})
         found = [known.get(str(row) if corpus is None else corpus.doc_id(row)) for row in ask.rows]
         missing = found.count(None)

@@ -21,7 +21,7 @@ class Rerank(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Order these documents and tell the steps of the plan behind the order. Answer: a `Reasoned`, or None when the reranker failed."""
+    """Order these documents and tell the plan behind the order. Answer: a `Reasoned`, or None when the reranker failed."""
 
     docs: list[int]
 
@@ -119,6 +119,7 @@ class Iteration:
     explore: bool = False
     added: list[int] = field(default_factory=list)
     added_from: list[int] = field(default_factory=list)
+    pool_fill: int = 0  # documents from the pool because the method's own sources ran out
     rerank_failed: bool = False
     steps: list[str] = field(default_factory=list)
     step: int = -1

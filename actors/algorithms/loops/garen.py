@@ -6,9 +6,11 @@ Where the paper is silent the rule stands beside the line that settles it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from actors.algorithms.loops.dialogue import (
+    NEIGHBOURS,
     POOL,
     Answer,
     CorpusGraph,
@@ -35,6 +37,8 @@ def garen(
     K_g: int,
     tau_switch: int,
     eligible: str,
+    group_score: str,
+    sources: Mapping[str, int],
     p: float,
     alpha: float,
 ) -> Loop:
@@ -42,7 +46,9 @@ def garen(
 
     w, h: window and keep size. budget: distinct documents shown to the reranker. K_g: groups newly scored per iteration.
     tau_switch: explore up to this iteration (counted from 1), exploit after it. eligible: "candidates" (this iteration's) or
-    "all_scored". p, alpha: propagation, Eq. 8 and 9.
+    "all_scored". group_score: "navigator", or "votes" (Table 8) without a model: a group's votes are its score and a group from the
+    pool has 0, anew in every iteration. sources: how many of the w-h new documents come from "groups", from "neighbours" of the
+    kept documents and from the "pool" (ours; {groups: w-h} is the paper). p, alpha: propagation, Eq. 8 and 9.
     """
     unobserved = Unobserved(graph, pool, excluded)
     S: dict[int, float] = {}  # navigator scores of this query, kept over its iterations
@@ -58,16 +64,18 @@ def garen(
         if len(unobserved.observed) >= budget:  # the last rerank: nothing is left to navigate for
             ranked = turn.keep_ranking((yield (Rerank(W),))[0])
             break
+        if group_score == "votes":
+            S.clear()
         new_groups = _groups_to_score(turn, unobserved, S, K_g)
-        requests: Requests = (Rerank(W), Navigate(new_groups)) if new_groups else (Rerank(W),)
+        asks_navigator = bool(new_groups) and group_score == "navigator"
+        requests: Requests = (Rerank(W), Navigate(new_groups)) if asks_navigator else (Rerank(W),)
         answers = yield requests
         ranked = turn.keep_ranking(answers[0])
-        if new_groups:
-            _keep_scores(turn, S, answers[1])
+        _keep_scores(turn, S, answers[1] if asks_navigator else _votes(turn))
 
         turn.explore = len(iterations) <= tau_switch
         groups = _eligible(turn, unobserved, S, eligible)
-        X = _expand(turn, unobserved, groups, min(w - h, budget - len(unobserved.observed)))
+        X = _expand(turn, unobserved, groups, ranked[:h], sources, min(w - h, budget - len(unobserved.observed)))
         if not X:
             break
         unobserved.observe(X)
@@ -94,6 +102,11 @@ def _groups_to_score(turn: Iteration, unobserved: Unobserved, S: dict[int, float
     return new
 
 
+def _votes(turn: Iteration) -> list[float]:
+    votes = dict(zip(turn.candidates, turn.votes, strict=True))
+    return [float(votes.get(group, 0)) for group in turn.navigated]
+
+
 def _keep_scores(turn: Iteration, S: dict[int, float], scores: Answer) -> None:
     turn.navigated_scores = [math.nan] * len(turn.navigated) if scores is None else [float(s) for s in scores]
     S.update((g, s) for g, s in zip(turn.navigated, turn.navigated_scores, strict=True) if not math.isnan(s))
@@ -107,18 +120,38 @@ def _eligible(turn: Iteration, unobserved: Unobserved, S: dict[int, float], elig
     return turn.eligible
 
 
-def _expand(turn: Iteration, unobserved: Unobserved, groups: Sequence[int], count: int) -> list[int]:
-    """X_t: `count` new documents, explored or exploited from the groups; the pool's next ones when the groups run out."""
-    order = _explore(unobserved, groups) if turn.explore else _exploit(unobserved, groups)
-    while len(turn.added) < count and (found := next(order, None)):
-        turn.added_from.append(found[0])
-        turn.added.append(found[1])
-    taken = set(turn.added)
-    while len(turn.added) < count and (doc := unobserved.next_of_pool()) is not None:
-        if doc not in taken:
-            turn.added_from.append(POOL)
-            turn.added.append(doc)
+def _expand(
+    turn: Iteration, unobserved: Unobserved, groups: Sequence[int], kept: Sequence[int], sources: Mapping[str, int], count: int
+) -> list[int]:
+    """X_t: `count` new documents. What a source lacks, the others with a share give; when they run out, the pool's next ones."""
+    new: dict[int, int] = {}  # document -> where it comes from
+    streams = {
+        "groups": _explore(unobserved, groups) if turn.explore else _exploit(unobserved, groups),
+        "neighbours": ((NEIGHBOURS, doc) for doc in (unobserved.neighbours_of(kept) if sources["neighbours"] else ())),
+        "pool": ((POOL, doc) for doc in iter(unobserved.next_of_pool, None)),
+    }
+    shared = {name: streams[name] for name in streams if sources[name]}
+    for name, share in zip(shared, _shares([sources[name] for name in shared], count), strict=True):
+        _take(new, shared[name], len(new) + share)
+    for stream in shared.values():
+        _take(new, stream, count)
+    before = len(new)
+    _take(new, streams["pool"], count)
+    turn.pool_fill = len(new) - before
+    turn.added, turn.added_from = list(new), list(new.values())
     return turn.added
+
+
+def _shares(parts: Sequence[int], count: int) -> list[int]:
+    """`count` in proportion to `parts`, whole numbers: the parts themselves when `count` is their sum."""
+    bounds = [count * sum(parts[:i]) // sum(parts) for i in range(len(parts) + 1)]
+    return [last - first for first, last in pairwise(bounds)]
+
+
+def _take(new: dict[int, int], stream: Iterator[tuple[int, int]], until: int) -> None:
+    while len(new) < until and (found := next(stream, None)):
+        source, doc = found
+        new.setdefault(doc, source)
 
 
 def _explore(unobserved: Unobserved, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
