@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 EVERY = 2.0  # seconds between two lines of progress: a submitted job's log is a file, not a terminal
 
 
+_hushed = False
+
+
 def say(text: str = "") -> None:
     """One line, now: the log of a job that is killed ends where the job did."""
-    print(text, flush=True)
+    if not _hushed:
+        print(text, flush=True)
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Say nothing for a while: a job of a thousand runs tells one line of each."""
+    global _hushed
+    before, _hushed = _hushed, True
+    try:
+        yield
+    finally:
+        _hushed = before
 
 
 class Progress:
@@ -32,7 +48,10 @@ class Progress:
             self._last = now
             rate = (self._done - self._first) / max(now - self._start, 1e-9)
             left = (self._total - self._done) / rate if rate else 0.0
-            say(f"  {self._what}: {self._done:,} of {self._total:,} {self._unit}, {rate:,.0f} per second, {duration(left)} left")
+            if _hushed and self._done >= self._total:
+                return
+            done = f"{self._done:,} of {self._total:,} {self._unit}"
+            print(f"  {self._what}: {done}, {rate:,.0f} per second, {duration(left)} left", flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -22,7 +22,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 HATCHES = ("", "//", "xx", "..")
-HIDDEN = "0.35"  # grey of what is not a method
+FRONT = "0.35"  # a grey
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,8 @@ class Style:
 
 def styles_of(names: Sequence[str]) -> dict[str, Style]:
     """A style for each of up to 28 methods, in their order. Raises ValueError on more."""
-    kinds = [
-        Style(c, m, line, hatch) for line, hatch in zip(LINES, HATCHES, strict=True) for c, m in zip(COLOURS, MARKERS, strict=True)
-    ]
+    lines, colours = zip(LINES, HATCHES, strict=True), list(zip(COLOURS, MARKERS, strict=True))
+    kinds = [Style(colour, marker, line, hatch) for line, hatch in lines for colour, marker in colours]
     distinct = list(dict.fromkeys(names))
     if len(distinct) > len(kinds):
         raise ValueError(f"{len(distinct)} methods, expected at most {len(kinds)} in one figure; draw fewer")
@@ -51,28 +50,24 @@ def recall_by_iteration(path: Path, recall: Mapping[str, Sequence[float]], style
     figure, axes = _axes("Recall by iteration", suffix, "iteration", "Recall of the observed documents")
     for name, values in recall.items():
         axes.plot(range(1, len(values) + 1), values, label=name, **_line(styles[name]))
-    axes.set_xticks(range(1, max(map(len, recall.values()), default=0) + 1))
+    axes.locator_params(axis="x", integer=True)
     return _save(path, figure, axes)
 
 
 def hit_by_distance(path: Path, hits: Mapping[str, HitByDistance], styles: Mapping[str, Style], suffix: str = "") -> Figure:
     """Figures 4 and 8: at each distance a bar per method, and below it the number of queries."""
-    figure, axes = _axes(
-        "Gold documents found, by distance", suffix, "hops from the first documents to the nearest gold", "Hit@100"
-    )
+    figure, axes = _axes("Gold documents found, by distance", suffix, "hops from the seeds to the nearest gold document", "Hit@100")
     lines = {name: {line.distance: line for line in found.by_distance} for name, found in hits.items()}
     queries = {hop: line.queries for found in lines.values() for hop, line in found.items()}
     shares = {name: {hop: line.share for hop, line in found.items()} for name, found in lines.items()}
-    _bars(axes, shares, styles, lambda hop: f"\n{queries[hop]:,} {'query' if queries[hop] == 1 else 'queries'}")
+    _bars(axes, shares, styles, lambda hop: f"\nn={queries[hop]:,}")
     axes.set_ylim(0, 1)
     return _save(path, figure, axes)
 
 
 def distances(path: Path, counts: Mapping[str, Mapping[int, int]], styles: Mapping[str, Style], suffix: str = "") -> Figure:
     """Figure 9: at each distance a bar per graph."""
-    figure, axes = _axes(
-        "Distance of missed gold documents", suffix, "hops from the first documents to the nearest missed gold", "queries"
-    )
+    figure, axes = _axes("Distance of gold that the seeds miss", suffix, "hops from the seeds to the nearest of it", "queries")
     _bars(axes, counts, styles, lambda hop: "")
     return _save(path, figure, axes)
 
@@ -81,9 +76,7 @@ def frontier(path: Path, points: Sequence[Point], styles: Mapping[str, Style], v
     """Figure 6: methods by what they cost (from 0) and how good they are; filled and joined where none is better in both."""
     figure, axes = _axes(f"{value} against {cost}", suffix, cost, value)
     best = sorted((point.cost, point.value) for point in points if point.optimal)
-    axes.plot(
-        [c for c, _ in best], [v for _, v in best], color=HIDDEN, linestyle="--", linewidth=1, label="best at its cost", zorder=1
-    )
+    axes.plot([c for c, _ in best], [v for _, v in best], color=FRONT, linestyle="--", linewidth=1, label="Pareto front", zorder=1)
     for point in points:
         style = styles[point.name]
         face = style.colour if point.optimal else "none"
@@ -133,8 +126,8 @@ def _bars(axes: Axes, bars: Mapping[str, Mapping[int, float]], styles: Mapping[s
     width = 0.8 / max(len(bars), 1)
     for i, (name, heights) in enumerate(bars.items()):
         at = [x + (i + 0.5) * width - 0.4 for x in range(len(hops))]
-        look = {"color": styles[name].colour, "hatch": styles[name].hatch, "edgecolor": "white"}
-        axes.bar(at, [heights.get(hop, 0) for hop in hops], width, label=name, **look)
+        high, style = [heights.get(hop, 0) for hop in hops], styles[name]
+        axes.bar(at, high, width, label=name, color=style.colour, hatch=style.hatch, edgecolor="white")
     axes.set_xticks(range(len(hops)), [("no path" if hop == UNREACHABLE else str(hop)) + note(hop) for hop in hops])
 
 

@@ -74,8 +74,9 @@ def reported() -> Iterator[None]:
 
 
 def variant(settings: schema.Settings, overrides: Sequence[str]) -> schema.Settings:
-    """The settings that the same command line with these overrides more would give."""
-    return on_this_machine(compose([*settings.overrides, *overrides]), submitted())
+    """The settings that the same command line with these overrides more would give; a key that is given again counts once."""
+    last = {override.partition("=")[0]: override for override in [*settings.overrides, *overrides]}
+    return on_this_machine(compose(list(last.values())), submitted())
 
 
 def _explain_bad_overrides() -> None:

@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FORMATS = {  # raise a number when the files of a kind change their meaning
-    "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 1,
-    "metrics": 1,
+    "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 2,
+    "metrics": 1, "comparison": 1,
 }  # fmt: skip
-JOBS = {"run": "run_queries", "metrics": "score_run"}  # the job of a kind, where it is not build_<kind>
+JOBS = {"run": "run_queries", "metrics": "score_run", "comparison": "compare_methods"}  # the job of a kind, where it is not build_<kind>
 MANIFEST = "manifest.json"
 TIMINGS = "timings.parquet"  # clocks and retries: outside identity, checksums and byte comparison
 TIMING = pa.schema([("query_id", pa.string()), ("name", pa.string()), ("seconds", pa.float64())])
