@@ -190,6 +190,34 @@ class ExtractiveSummaries:
     relevance: float = value("share of centrality, against diversity, in the choice of documents", minimum=0.0, maximum=1.0)
 
 
+# --- models: an engine and all that changes its answers -----------------------------------------------------------------
+
+
+@dataclass
+class VllmModel:
+    engine: str = value("vllm: in the actor's own process", choices=("vllm",))
+    name: str = value("name at a model hub, or the absolute path of a folder with weights and tokenizer")
+    revision: str = value("revision at the hub; empty: the newest")
+    dtype: str = value("of the weights", choices=("auto", "bfloat16", "float16", "float32"))
+    quantization: str = value("empty: as the model's own configuration says")
+    max_model_len: int = value("tokens of prompt and answer together", minimum=32)
+    pooling: str = value("how token vectors become one (embedding); empty: as the model says", choices=("", "mean", "cls", "last"))
+    thinking: bool = value("whether a model that can think before its answer may")
+
+
+@dataclass
+class OpenAIModel:
+    engine: str = value("openai: an endpoint with OpenAI's interface", choices=("openai",))
+    name: str = value("the model's name at the endpoint")
+    url: str = value("base URL of the endpoint, ending in /v1", identity=False)
+    key: str = value("environment variable that holds the API key; empty: no key", identity=False)
+    max_model_len: int = value("tokens of prompt and answer together", minimum=32)
+    thinking: bool = value("whether a model that can think before its answer may")
+    tokenizer: str = value(
+        "absolute path of a tokenizer.json or of a folder with one; empty: tokens are taken as 3 characters", identity=False
+    )
+
+
 # --- answering a query ------------------------------------------------------------------------------------------------
 
 
@@ -261,7 +289,7 @@ class RepairLoop:
     budget: int = value("distinct documents shown to the reranker", minimum=1)
     first_adaptive: int = value("first window, counted from 1, whose new documents a step chooses", minimum=2)
     last_adaptive: int = value("last window whose new documents a step chooses", minimum=1)
-    base_weight: float = value("weight of a step's similarity with the kept documents in its reward", minimum=0.0)
+    base_weight: float = value("weight of what a step lacks in the kept documents, in its reward", minimum=0.0)
     consistency_weight: float = value("weight of its agreement with the rankings so far in its reward", minimum=0.0)
 
 
@@ -367,6 +395,16 @@ class Replicas:
     num_gpus: float = value("GPUs of each", minimum=0.0)
     batch_size: int = value("requests of waiting queries that may share one call", minimum=1)
     calls_in_flight: int = value("calls that one searcher has under way for the role", minimum=1)
+    tensor_parallel_size: int = value("vLLM: GPUs that one replica's model is spread over", minimum=1)
+    gpu_memory_utilization: float = value("vLLM: share of a GPU's memory that it takes", minimum=0.0, maximum=1.0)
+
+
+@dataclass
+class Endpoint:
+    concurrency: int = value("requests that one actor or replica has under way", minimum=1)
+    timeout_seconds: float = value("for one attempt", minimum=0.1)
+    attempts: int = value("of one request: after 429, 5xx and time-outs it is made again, later each time", minimum=1)
+    tokens_per_minute: int = value("prompt and answer tokens that one actor or replica may use; 0: no limit", minimum=0)
 
 
 @dataclass
@@ -382,9 +420,11 @@ class Cluster:
     searchers: Searchers = value("pool that answers queries")
     reranker: Replicas = value("the reranker's deployment")
     navigator: Replicas = value("the navigator's deployment")
+    endpoint: Endpoint = value("how endpoints are called")
     encoder: Replicas = value("the deployment that embeds texts while queries are answered, for methods that compare texts")
 
 
+Model = VllmModel | OpenAIModel
 Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
 Groups = Leiden | KMeansGroups | RandomGroups
 Loop = GarenLoop | SlidingLoop | GarLoop | RgsLoop | RepairLoop | DocumentsLoop | Bm25Loop
