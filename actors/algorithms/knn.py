@@ -42,7 +42,7 @@ def nearest(
     queries = _upcast(vectors, first, last)
     scores, rows = np.full((last - first, k), -np.inf), np.full((last - first, k), -1, np.int64)
     left_out = np.full(last - first, -np.inf)
-    with _faiss_threads(threads):
+    with faiss_threads(threads):
         for start in range(0, documents, base_rows):
             base = _upcast(vectors, start, min(start + base_rows, documents))
             found, at, bound = _candidates(queries, base, first - start, k, scores[:, -1])
@@ -137,7 +137,8 @@ def _largest(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
 
 
 @contextmanager
-def _faiss_threads(threads: int) -> Iterator[None]:
+def faiss_threads(threads: int) -> Iterator[None]:
+    """So many threads for faiss, in the whole process while it lasts."""
     import faiss
 
     before = faiss.omp_get_max_threads()

@@ -24,14 +24,13 @@ def rgs(pool: Pool, graph: CorpusGraph, excluded: Iterable[int], *, w: int, h: i
     unobserved = Unobserved(graph, pool, excluded)
     Q: list[int] = []
     fallen: list[int] = []  # latest first
-    expanded: set[int] = set()
     iterations: list[Iteration] = []
     V = unobserved.pool[: min(seeds, budget)]
     while V:
         unobserved.observe(V)
         Q = yield from _insert(Q, V, w, h, iterations)
         Q, fallen = Q[:beam], Q[beam:] + fallen
-        V = _expand(Q, unobserved, expanded, budget - len(unobserved.observed))
+        V = _expand(Q, unobserved, budget - len(unobserved.observed))
         if V:
             iterations[-1].added, iterations[-1].added_from = V, [NEIGHBOURS] * len(V)
     return Outcome(Q + fallen, iterations)
@@ -55,11 +54,12 @@ def _insert(
     return ranking
 
 
-def _expand(Q: Sequence[int], unobserved: Unobserved, expanded: set[int], left: int) -> list[int]:
-    """The new neighbours of the best document that was not expanded and has any, at most `left`; none when all are expanded."""
-    for doc in Q if left else ():
-        if doc not in expanded:
-            expanded.add(doc)
-            if V := unobserved.neighbours_of([doc])[:left]:
-                return V
+def _expand(Q: Sequence[int], unobserved: Unobserved, left: int) -> list[int]:
+    """The new neighbours of the first unexpanded document, at most `left`; none when all are expanded.
+
+    All neighbours of an expanded document were inserted: the first that has a new one is the first unexpanded that adds anything.
+    """
+    for doc in Q:
+        if V := unobserved.neighbours_of([doc])[:left]:
+            return V
     return []
