@@ -13,13 +13,11 @@ from pathlib import Path
 
 from actors.algorithms import evaluation
 from actors.artifacts import comparison as comparison_files
-from actors.artifacts import metrics as metric_files
 from actors.artifacts.store import Address, Recipe, draft, finish
 from conf import schema
-from conf.load import BadConfig
-from jobs import build_index, building, run_queries, score_run, session
+from jobs import build_index, run_queries, score_run, session
 from jobs import comparison_tables as tables
-from jobs.comparison_tables import Key, Made
+from jobs.comparing import Key, Made, finished, named, suffix_of, variants
 from jobs.console import duration, hushed, say, table
 from jobs.online import Service, service
 from jobs.stages import Addresses
@@ -36,49 +34,28 @@ def run(settings: schema.Settings) -> Address | None:
         for number, (key, variant) in enumerate(wanted.items(), 1):
             there = Addresses(variant)["metrics"].built
             if settings.plan:
-                say(f"  {tables.named(key)}: {'there' if there else 'to be made'}")
+                say(f"  {named(key)}: {'there' if there else 'to be made'}")
                 continue
             made[key] = _make(variant, shared)
             left = (time.monotonic() - start) / number * (len(wanted) - number)
             if not there or number == len(wanted):
-                say(f"  {tables.named(key)}: done, {number} of {len(wanted)}, {duration(left)} left")
+                say(f"  {named(key)}: done, {number} of {len(wanted)}, {duration(left)} left")
     return None if settings.plan else _write(settings, made)
 
 
-def variants(settings: schema.Settings) -> dict[Key, schema.Settings]:
-    """The settings of every run: collection by collection, so that an index is used while its pages are warm."""
-    node = settings.compare
-    methods = node.methods or list(node.variants)
-    if unknown := [name for name in methods if name not in node.variants]:
-        raise BadConfig("compare.methods", unknown, f"some of {', '.join(node.variants)}", "Name variants of compare.variants.")
-    collections = node.collections or {settings.corpus.name: []}
-    return {
-        (collection, method, seed): session.variant(
-            settings, [*node.collections.get(collection, ()), *node.variants[method], f"run_seed={seed}"]
-        )
-        for collection in collections
-        for method in methods
-        for seed in node.seeds
-    }
-
-
 def _make(variant: schema.Settings, shared: Service) -> Made:
-    addresses = Addresses(variant)
-    if not addresses["index"].built:
+    if not Addresses(variant)["index"].built:
         build_index.run(variant)
     with hushed():
         run_queries.run(variant, shared)
         score_run.run(variant)
-    kinds = ("run", "metrics", "index", "queries")
-    usage = building.counts(addresses["run"])["usage"]
-    per_query = metric_files.open_metrics(addresses["metrics"].folder)["per_query"]
-    return Made(variant, {kind: addresses[kind] for kind in kinds}, per_query, usage)
+    return finished(variant)
 
 
 def _write(settings: schema.Settings, made: Mapping[Key, Made]) -> Address:
     node, measures = settings.compare, settings.metrics.measures
-    simulated = any(run_queries.simulated(m.settings) for m in made.values())
-    inputs = {tables.named(key): m.addresses["metrics"].name for key, m in made.items()}
+    simulated = suffix_of(made)
+    inputs = {named(key): m.addresses["metrics"].name for key, m in made.items()}
     config = {"compare": schema.identity(node), "metrics": schema.identity(settings.metrics)}
     address = Address(Path(settings.artifacts.root) / "comparisons", Recipe("comparison", config, inputs))
     found = tables.results(made, measures, node.significance)
@@ -90,7 +67,7 @@ def _write(settings: schema.Settings, made: Mapping[Key, Made]) -> Address:
         with draft(address) as folder:
             long, per_query = tables.long(made, found), tables.per_query(made)
             comparison_files.write(folder, long, shown, per_query, tables.runs(settings, made))
-            finish(address, {"runs": len(made), **({"judges": "simulated"} if simulated else {})})
+            finish(address, {"runs": len(made), **({"judges": simulated} if simulated else {})})
     say(f"\ncomparison: {address.folder}")
     return address
 

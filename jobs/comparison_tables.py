@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from actors.algorithms.comparison import Compared, compare
 from actors.artifacts.comparison import Table
-from actors.artifacts.store import Address
 from conf import schema
 from jobs import building
+from jobs.comparing import Key, Made, part
 
 SHOWN = ("mean", "std", "rival", "p", "significant")
 LEDGER = {
@@ -27,23 +26,7 @@ LEDGER = {
     "prompt tokens": ("", "prompt_tokens"),
     "generated tokens": ("", "generated_tokens"),
 }
-Key = tuple[str, str, int]  # collection, method, seed
 Results = Mapping[tuple[str, str], Mapping[str, Compared]]  # collection, measure -> method
-
-
-@dataclass(frozen=True)
-class Made:
-    """A run that was made and scored."""
-
-    settings: schema.Settings
-    addresses: dict[str, Address]
-    per_query: Mapping[str, Mapping[str, float]]
-    usage: Mapping[str, Mapping[str, int]]
-
-
-def part(made: Mapping[Key, Made], number: int) -> list[Any]:
-    """The collections (0), methods (1) or seeds (2), in the order they were asked for."""
-    return list(dict.fromkeys(key[number] for key in made))
 
 
 def _compared(made: Mapping[Key, Made], collection: str, measure: str, level: float) -> dict[str, Compared]:
@@ -59,7 +42,7 @@ def results(made: Mapping[Key, Made], measures: list[str], level: float) -> Resu
     return {(c, measure): _compared(made, c, measure, level) for c in part(made, 0) for measure in measures}
 
 
-def effect(made: Mapping[Key, Made], found: Results, measure: str, simulated: bool) -> Table:
+def effect(made: Mapping[Key, Made], found: Results, measure: str, simulated: str) -> Table:
     """One measure: methods down, collections across, and their mean."""
     collections = part(made, 0)
     lines = []
@@ -70,7 +53,7 @@ def effect(made: Mapping[Key, Made], found: Results, measure: str, simulated: bo
     return measure + _suffix(simulated), ["method", *collections, "mean"], lines
 
 
-def ledger(made: Mapping[Key, Made], simulated: bool) -> Table:
+def ledger(made: Mapping[Key, Made], simulated: str) -> Table:
     """What a query costs, mean over all runs of a method."""
     lines = []
     for method in part(made, 1):
@@ -84,8 +67,8 @@ def _count(usage: Mapping[str, Mapping[str, int]], role: str, counter: str) -> i
     return sum(counters.get(counter, 0) for name, counters in usage.items() if role in ("", name))
 
 
-def _suffix(simulated: bool) -> str:
-    return " (simulated judges)" if simulated else ""
+def _suffix(simulated: str) -> str:
+    return f" ({simulated} judges)" if simulated else ""
 
 
 def long(made: Mapping[Key, Made], found: Results) -> list[dict[str, Any]]:
@@ -116,8 +99,3 @@ def runs(settings: schema.Settings, made: Mapping[Key, Made]) -> list[dict[str, 
         | {kind: str(address.folder.relative_to(root)) for kind, address in m.addresses.items()}
         for (collection, method, seed), m in made.items()
     ]
-
-
-def named(key: Key) -> str:
-    """A run in words."""
-    return f"{key[0]}, {key[1]}, seed {key[2]}"

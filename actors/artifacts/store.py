@@ -25,9 +25,11 @@ import pyarrow.parquet as pq
 
 FORMATS = {  # raise a number when the files of a kind change their meaning
     "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 2,
-    "metrics": 1, "comparison": 1,
+    "metrics": 1, "comparison": 1, "analysis": 1,
 }  # fmt: skip
-JOBS = {"run": "run_queries", "metrics": "score_run", "comparison": "compare_methods"}  # the job of a kind, where it is not build_<kind>
+JOBS = {  # the job of a kind, where it is not build_<kind>
+    "run": "run_queries", "metrics": "score_run", "comparison": "compare_methods", "analysis": "analyse_runs",
+}  # fmt: skip
 MANIFEST = "manifest.json"
 TIMINGS = "timings.parquet"  # clocks and retries: outside identity, checksums and byte comparison
 TIMING = pa.schema([("query_id", pa.string()), ("name", pa.string()), ("seconds", pa.float64())])
