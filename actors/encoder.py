@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from actors.engines.build import Place
+from actors.judges.embedding import QueryEmbedder
 from actors.judges.judge import Ask, Judge, Scores
 from actors.judges.replay import ReplayJudge
 from actors.judges.similarity import SimilarityJudge
@@ -13,10 +15,16 @@ from conf import schema
 class Encoder:
     """sim(s, d) of REPAIR, by the model that embedded the corpus."""
 
-    def __init__(self, reranker: schema.Reranker) -> None:
+    def __init__(self, reranker: schema.Reranker, place: Place | None) -> None:
         """reranker: where it is a replay, the similarities are replayed with it."""
-        replayed = isinstance(reranker, schema.ReplayJudge)
-        self._judge: Judge = ReplayJudge(reranker.path, "encoder", reranker.missing) if replayed else SimilarityJudge()
+        self._reranker, self._place = reranker, place
+
+    async def start(self) -> None:
+        """Load what is replayed; a model is loaded for the first index that is asked about."""
+        node = self._reranker
+        self._judge: Judge = SimilarityJudge(QueryEmbedder(self._place))
+        if isinstance(node, schema.ReplayJudge):
+            self._judge = ReplayJudge(node.path, "encoder", node.missing)
 
     async def answer(self, asks: Sequence[Ask]) -> list[Scores]:
         """One cosine per text and document of each request, the first text's documents first."""

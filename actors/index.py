@@ -49,7 +49,9 @@ class Index:
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
-        self.embeddings = schema.Embeddings(**manifest["config"]["embeddings"], **manifest["aside"]["embeddings"])
+        self.embeddings: schema.Embeddings = schema.revive(
+            schema.Embeddings, schema.merged(manifest["config"]["embeddings"], manifest["aside"]["embeddings"])
+        )
         node = manifest["aside"]["answering"]
         self.answering = schema.Answering(  # how it was meant to be searched when it was built; a job says it anew
             schema.Bm25FirstStage(**node["first_stage"]),

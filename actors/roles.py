@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import functools
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from actors.encoder import Encoder
+from actors.engines.build import Place
 from actors.judges.judge import Ask, Scores
 from actors.line import Line
 from actors.navigator import Navigator
@@ -18,19 +19,38 @@ Roles = Mapping[str, Callable[[Ask], Awaitable[Scores]]]
 SHELLS: Mapping[str, Any] = {"reranker": Reranker, "navigator": Navigator, "encoder": Encoder}
 
 
-def in_process(answering: schema.Answering) -> Roles:
-    """The judges inside this process, called directly: for judges that need no model server."""
+def deployed(role: str) -> type[Any]:
+    """The role's class as Serve deploys it: a replica is ready when its judge is."""
+    shell = SHELLS[role]
 
-    def reached(role: str, node: Any) -> Callable[[Ask], Awaitable[Scores]]:
-        shell = functools.cache(lambda: SHELLS[role](node))  # loaded when first asked: not every method asks all
+    async def start(self: Any, node: Any, place: Place) -> None:
+        shell.__init__(self, node, place)
+        await self.start()
+
+    return type(shell.__name__, (shell,), {"__init__": start})
+
+
+def in_process(answering: schema.Answering, cluster: schema.Cluster | None = None) -> Roles:
+    """The judges inside this process, called directly: for judges that need no model server. cluster: for those of endpoints."""
+
+    def reached(role: str) -> Callable[[Ask], Awaitable[Scores]]:
+        starting: list[asyncio.Task[Any]] = []
+
+        async def start() -> Any:
+            place = Place.of(getattr(cluster, role), cluster.endpoint) if cluster else None
+            shell = SHELLS[role](answering.node_of(role), place)
+            await shell.start()
+            return shell
 
         async def answer(ask: Ask) -> Scores:
-            (scores,) = await shell().answer([ask])
+            if not starting:  # loaded when first asked: not every method asks all
+                starting.append(asyncio.ensure_future(start()))
+            (scores,) = await (await starting[0]).answer([ask])
             return scores
 
         return answer
 
-    return {role: reached(role, answering.node_of(role)) for role in SHELLS}
+    return {role: reached(role) for role in SHELLS}
 
 
 def served(apps: Mapping[str, str], cluster: schema.Cluster) -> Roles:

@@ -69,7 +69,7 @@ class Searcher:
         """Run the loop of one query to its end."""
         explained = await self.explain(query)
         turns = list(zip(explained.outcome.iterations, explained.exchanges, strict=True))
-        trace = [asdict(turn) | {"usage": json.dumps(usage_by_role(exchanges), sort_keys=True)} for turn, exchanges in turns]
+        trace = [vars(turn) | {"usage": json.dumps(usage_by_role(exchanges), sort_keys=True)} for turn, exchanges in turns]
         answers = [{"iteration": t, **vars(e)} for t, (_, exchanges) in enumerate(turns, 1) for e in exchanges]
         doc_ids = [self._index.corpus.doc_id(row) for row in explained.outcome.ranking]
         return Result(query.query_id, doc_ids, trace, answers, explained.usage, explained.timings)
@@ -176,7 +176,7 @@ class SearchActor:
         if key not in self._searchers:
             if len(self._searchers) == KEPT:
                 del self._searchers[next(iter(self._searchers))]
-            roles = {**in_process(work.answering), **(served(work.apps, self._cluster) if work.apps else {})}
+            roles = {**in_process(work.answering, self._cluster), **(served(work.apps, self._cluster) if work.apps else {})}
             self._searchers[key] = Searcher(open_index(work.index), work.answering, roles, work.queries)
         return self._searchers[key]
 

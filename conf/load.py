@@ -30,6 +30,9 @@ class BadConfig(Exception):
         super().__init__(f"{key}={value!r}: expected {expected}. {remedy}")
 
 
+PROMPTS = Path(__file__).parent / "prompts"
+
+
 def register_resolvers() -> None:
     """The words that our YAML files use beside omegaconf's own."""
     OmegaConf.register_new_resolver("stem", _stem, replace=True)
@@ -148,7 +151,16 @@ def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
         remedy = f"In quotes, anything is one: {key}='\"...\"'." if kind is str else "Mend the value."
         raise BadConfig(key, given, f"a value of type {kind.__name__}", remedy)
     _check_limits(given, key, limits)
-    return given
+    return _prompt(given, key) if limits.get("prompt") else given
+
+
+def _prompt(name: str, key: str) -> str:
+    """The text of a template: it enters the identity of what is made with it, wherever the file lies."""
+    path = Path(name) if Path(name).is_absolute() else PROMPTS / f"{name}.txt"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in PROMPTS.glob("*.txt")))
+        raise BadConfig(key, name, f"a file of conf/prompts ({known}) or an absolute path", "Name one that is there.")
+    return path.read_text(encoding="utf-8")
 
 
 def _choose(union: types.UnionType, given: Any, key: str) -> type:
@@ -181,7 +193,7 @@ def _check_across(settings: schema.Settings) -> None:
         raise BadConfig(
             "loop.sources", vars(loop.sources), f"numbers that add up to loop.w - loop.h = {w - h}", "Mend one of them."
         )
-    summaries = settings.summaries
+    summaries = settings.summaries.stand_in if isinstance(settings.summaries, schema.LlmSummaries) else settings.summaries
     if summaries.min_sentences > summaries.max_sentences:
         raise BadConfig(
             "summaries.min_sentences",

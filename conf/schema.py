@@ -5,7 +5,7 @@ No field has a default: a value has one home. `conf/load.py` turns the composed 
 
 Field metadata: `help` one line for `--help`; `minimum`, `maximum`, `choices` what is accepted;
 `identity=False` marks a value that says *where* and not *what*, and so does not enter an artifact's identity
-(what lies there enters by its sha256).
+(what lies there enters by its sha256); `prompt=True` one that names a template file and is replaced by its text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,18 @@ from typing import Any
 
 
 def value(
-    help: str, *, minimum: float | None = None, maximum: float | None = None, choices: tuple[str, ...] = (), identity: bool = True
+    help: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+    identity: bool = True,
+    prompt: bool = False,
 ) -> Any:
-    return field(metadata={"help": help, "minimum": minimum, "maximum": maximum, "choices": choices, "identity": identity})
+    return field(metadata=locals())
 
 
+PROMPT = "name of a file of conf/prompts, or the absolute path of one of your own"
 ON_BAD = ("stop", "skip")
 
 
@@ -121,7 +128,7 @@ class Queries:
 
 
 @dataclass
-class Embeddings:
+class OnnxEmbeddings:
     engine: str = value("how the model is called", choices=("onnx",))
     model: str = value(
         "minilm: the packaged all-MiniLM-L6-v2; else the absolute path of an ONNX or sentence-transformers folder", identity=False
@@ -130,6 +137,15 @@ class Embeddings:
     quantise: bool = value("re-quantise a weight-only int8 graph to dynamic int8, once")
     pooling: str = value("how token vectors become one; empty: as the model's folder says", choices=("", "mean", "cls", "last"))
     max_tokens: int = value("longer texts are cut to this many tokens", minimum=8, maximum=32768)
+    query_prefix: str = value("written before every query")
+    document_prefix: str = value("written before every document")
+
+
+@dataclass
+class ModelEmbeddings:
+    engine: str = value("model: a model of vLLM or of an endpoint", choices=("model",))
+    model: Model = value("the model")
+    max_tokens: int = value("longer texts are cut to this many tokens, prefix included", minimum=8)
     query_prefix: str = value("written before every query")
     document_prefix: str = value("written before every document")
 
@@ -188,6 +204,22 @@ class ExtractiveSummaries:
     document_characters: int = value("characters of a document that are read at most", minimum=1)
     duplicate_similarity: float = value("documents at least this similar count as one", minimum=0.0, maximum=1.0)
     relevance: float = value("share of centrality, against diversity, in the choice of documents", minimum=0.0, maximum=1.0)
+
+
+@dataclass
+class LlmSummaries:
+    method: str = value("llm: a language model describes the group", choices=("llm",))
+    model: Model = value("the model")
+    prompt: str = value(PROMPT, prompt=True)
+    parts_prompt: str = value("the same for a group that was described in parts", prompt=True)
+    document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
+    answer_tokens: int = value("tokens of an answer at most", minimum=32)
+    attempts: int = value("answers that are asked for until one can be used, each with another seed", minimum=1)
+    temperature: float = value("0: the most probable answer", minimum=0.0)
+    seed: int = value("seed of the model's sampling", minimum=0)
+    duplicate_similarity: float = value("documents at least this similar count as one", minimum=0.0, maximum=1.0)
+    stand_in: ExtractiveSummaries = value("what stands in for an answer that cannot be used")
+    stand_ins: float = value("share of groups that may have a stand-in; with more the job stops", minimum=0.0, maximum=1.0)
 
 
 # --- models: an engine and all that changes its answers -----------------------------------------------------------------
@@ -310,6 +342,9 @@ class Bm25Loop:
 PLAN_STEPS = "loop=repair: first sentences of so many best documents stand in for a plan, as these judges do not reason"
 
 
+SELF_TEST = "a known relevant and a known irrelevant text in the wrong order: enforce stops the job, report only says so"
+
+
 @dataclass
 class EmbeddingReranker:
     judge: str = value("embedding: similarity of the query's vector with the document's", choices=("embedding",))
@@ -331,6 +366,30 @@ class TableJudge:
         "TSV or Parquet file of query_id, id, score; id = doc_id for a reranker, group number for a navigator", identity=False
     )
     missing: float = value("score of what is not in the table (counted)")
+
+
+@dataclass
+class ListwiseReranker:
+    judge: str = value("listwise: a language model orders a whole window", choices=("listwise",))
+    model: Model = value("the model")
+    prompt: str = value(PROMPT, prompt=True)
+    least: int = value("documents of a window that the answer must name; the others follow in window order", minimum=1)
+    document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
+    query_tokens: int = value("longer queries are cut to this many tokens", minimum=8)
+    answer_tokens: int = value("tokens of an answer at most, its reasoning among them", minimum=8)
+    temperature: float = value("0: the most probable answer", minimum=0.0)
+    seed: int = value("seed of the model's sampling", minimum=0)
+    self_test: str = value(SELF_TEST, choices=("enforce", "report"))
+
+
+@dataclass
+class PointwiseJudge:
+    judge: str = value("pointwise: a language model says yes or no, and its probability is the score", choices=("pointwise",))
+    model: Model = value("the model")
+    prompt: str = value(PROMPT, prompt=True)
+    document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
+    query_tokens: int = value("longer queries are cut to this many tokens", minimum=8)
+    self_test: str = value(SELF_TEST, choices=("enforce", "report"))
 
 
 @dataclass
@@ -373,6 +432,8 @@ class ActorPool:
     num_cpus: float = value("logical CPUs of each", minimum=0.0)
     num_gpus: float = value("GPUs of each", minimum=0.0)
     part_rows: int = value("rows that are done, written and resumed together", minimum=1)
+    tensor_parallel_size: int = value("vLLM: GPUs that one actor's model is spread over", minimum=1)
+    gpu_memory_utilization: float = value("vLLM: share of a GPU's memory that it takes", minimum=0.0, maximum=1.0)
 
 
 @dataclass
@@ -424,12 +485,14 @@ class Cluster:
     encoder: Replicas = value("the deployment that embeds texts while queries are answered, for methods that compare texts")
 
 
+Embeddings = OnnxEmbeddings | ModelEmbeddings
+Summaries = ExtractiveSummaries | LlmSummaries
 Model = VllmModel | OpenAIModel
 Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
 Groups = Leiden | KMeansGroups | RandomGroups
 Loop = GarenLoop | SlidingLoop | GarLoop | RgsLoop | RepairLoop | DocumentsLoop | Bm25Loop
-Reranker = EmbeddingReranker | TableJudge | ReplayJudge | SimulatedJudge
-Navigator = EmbeddingNavigator | TableJudge | ReplayJudge | SimulatedJudge
+Reranker = EmbeddingReranker | ListwiseReranker | PointwiseJudge | TableJudge | ReplayJudge | SimulatedJudge
+Navigator = EmbeddingNavigator | PointwiseJudge | TableJudge | ReplayJudge | SimulatedJudge
 
 
 @dataclass
@@ -457,7 +520,7 @@ class Settings:
     graph: Graph
     groups: Groups
     lexicon: Lexicon
-    summaries: ExtractiveSummaries
+    summaries: Summaries
     first_stage: Bm25FirstStage
     loop: Loop
     reranker: Reranker
@@ -489,7 +552,19 @@ def revive(union: types.UnionType, node: Mapping[str, Any]) -> Any:
     if cls is None:
         raise ValueError(f"{dict(node)}: no node of the configuration looks like this. Build the artifact again.")
     kinds = typing.get_type_hints(cls)
-    return cls(**{name: kinds[name](**v) if dataclasses.is_dataclass(kinds[name]) else v for name, v in node.items()})
+    return cls(**{name: _revived(kinds[name], given) for name, given in node.items()})
+
+
+def merged(identity: Mapping[str, Any], places: Mapping[str, Any]) -> dict[str, Any]:
+    """`identity` and `places` of a node as one mapping again."""
+    inner = {name: merged(identity[name], given) for name, given in places.items() if isinstance(identity.get(name), Mapping)}
+    return {**identity, **places, **inner}
+
+
+def _revived(kind: Any, given: Any) -> Any:
+    if isinstance(kind, types.UnionType):
+        return revive(kind, given)
+    return kind(**given) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else given
 
 
 def chooser(union: types.UnionType) -> tuple[str, list[str]]:
@@ -499,7 +574,7 @@ def chooser(union: types.UnionType) -> tuple[str, list[str]]:
 
 
 def _chooser(cls: type) -> dataclasses.Field[Any]:
-    return next(f for f in dataclasses.fields(cls) if f.name in ("reader", "method", "judge"))
+    return next(f for f in dataclasses.fields(cls) if f.name in ("reader", "method", "judge", "engine"))
 
 
 def identity(node: Any) -> dict[str, Any]:
@@ -509,5 +584,12 @@ def identity(node: Any) -> dict[str, Any]:
 
 
 def places(node: Any) -> dict[str, Any]:
-    """The values of a node that say *where*."""
-    return {f.name: getattr(node, f.name) for f in dataclasses.fields(node) if not f.metadata["identity"]}
+    """The values of a node that say *where*; those of a node in it stay in theirs."""
+    found = {}
+    for f in dataclasses.fields(node):
+        given = getattr(node, f.name)
+        if not f.metadata["identity"]:
+            found[f.name] = given
+        elif dataclasses.is_dataclass(given) and (inner := places(given)):
+            found[f.name] = inner
+    return found

@@ -14,6 +14,7 @@ from actors.artifacts import embeddings as vectors
 from actors.artifacts.corpus import open_corpus
 from actors.artifacts.store import Address
 from actors.embedder import EmbedPart
+from actors.engines.build import Place
 from conf import schema
 from jobs import building, session
 from jobs.batch import map_spans
@@ -36,6 +37,7 @@ def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) ->
         "draft": str(folder),
         "model": settings.embeddings,
         "cache": str(Path(settings.artifacts.root) / "models"),
+        "place": Place.of(settings.cluster.embedder, settings.cluster.endpoint),
     }
     map_spans(settings.cluster, pool, EmbedPart, worker, spans, ("embeddings", rows, "documents"))
     return {"documents": rows, **vectors.join(folder, rows)}

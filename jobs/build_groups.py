@@ -1,8 +1,7 @@
 """Partition the documents into groups: the graph by Leiden, or, to compare with it, the vectors by k-means, or at random.
 
 Reads: graph; kmeans and random: also the Leiden groups they are like, which are built first; kmeans: also embeddings.
-Writes: groups.   python -m jobs.build_groups corpus=scifact groups.max_size=40
-                  python -m jobs.build_groups corpus=scifact groups=kmeans groups.like.max_size=40
+Writes: groups.   python -m jobs.build_groups corpus=scifact groups.max_size=40   (groups=kmeans groups.like.max_size=40)
 Cost: leiden: level 0 in one task (about 2 KB of memory per document), then batches of its communities, each a task; both are
 resumed. kmeans: one task; a pass multiplies every centre with every document that they are trained on. random: none.
 """

@@ -14,13 +14,15 @@ from typing import Any
 from actors.artifacts import summaries as summary_files
 from actors.artifacts.groups import open_groups
 from actors.artifacts.store import Address
-from actors.summarizer import ExtractPart
+from actors.engines.build import Place
+from actors.summarizer import DescribePart, ExtractPart
 from conf import schema
 from jobs import building, session
 from jobs.batch import map_spans
 from jobs.console import say
 
 SHOWN = 20
+STAND_IN = "extractive"  # the outcome of a summary that stands in for a model's
 
 
 def run(settings: schema.Settings) -> Address:
@@ -32,18 +34,33 @@ def run(settings: schema.Settings) -> Address:
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
-    pool = settings.cluster.summarizer
+    pool, node = settings.cluster.summarizer, settings.summaries
     groups = open_groups(inputs["groups"]).count
     spans = summary_files.missing_parts(folder, groups, pool.part_rows)
     worker = {
         "inputs": {kind: str(path) for kind, path in inputs.items()},
         "draft": str(folder),
-        "node": settings.summaries,
+        "node": node,
         "model": settings.embeddings,
         "cache": str(Path(settings.artifacts.root) / "models"),
+        "place": Place.of(pool, settings.cluster.endpoint),
     }
-    map_spans(settings.cluster, pool, ExtractPart, worker, spans, ("summaries", groups, "groups"))
-    return {"groups": groups, "outcomes": summary_files.join(folder, groups)}
+    by_model = isinstance(node, schema.LlmSummaries)
+    map_spans(settings.cluster, pool, DescribePart if by_model else ExtractPart, worker, spans, ("summaries", groups, "groups"))
+    if isinstance(node, schema.LlmSummaries):
+        _check_stand_ins(folder, node.stand_ins * groups)
+    usage = summary_files.usage_so_far(folder)
+    return {"groups": groups, "outcomes": summary_files.join(folder, groups), **({"usage": usage} if usage else {})}
+
+
+def _check_stand_ins(folder: Path, most: float) -> None:
+    stand_ins = summary_files.outcomes_so_far(folder).get(STAND_IN, 0)
+    if stand_ins > most:
+        summary_files.forget(folder, STAND_IN)
+        raise ValueError(
+            f"summaries: {stand_ins:,} groups got no answer that can be used, expected at most {most:,.0f} (summaries.stand_ins). "
+            "What was answered is kept: run the job again to ask for these again, or use a model that follows the prompt."
+        )
 
 
 def show(folder: Path) -> None:

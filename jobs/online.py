@@ -11,7 +11,8 @@ from typing import Any
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
 from actors.artifacts.run import Result
-from actors.roles import SHELLS
+from actors.engines.build import Place
+from actors.roles import deployed
 from actors.searcher import SearchActor, Work
 from conf import schema
 from jobs.console import say
@@ -122,12 +123,13 @@ def _deploy(cluster: schema.Cluster, role: str, app: str, node: schema.Reranker 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
     replicas: schema.Replicas = getattr(cluster, role)
-    deployment = serve.deployment(SHELLS[role], name=role).options(
+    deployment = serve.deployment(deployed(role), name=role).options(
         num_replicas=replicas.replicas,
         ray_actor_options={"num_cpus": replicas.num_cpus, "num_gpus": replicas.num_gpus},
         max_ongoing_requests=replicas.calls_in_flight * cluster.searchers.actors,
     )
-    serve.run(deployment.bind(node), name=app, route_prefix=None, logging_config={"log_level": "ERROR"})
+    bound = deployment.bind(node, Place.of(replicas, cluster.endpoint))
+    serve.run(bound, name=app, route_prefix=None, logging_config={"log_level": "ERROR"})
 
 
 def _remove(app: str) -> None:

@@ -16,6 +16,7 @@ from actors.algorithms.loops.methods import METHODS
 from actors.artifacts import run as run_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.store import Address, open_manifest
+from actors.roles import SHELLS
 from conf import schema
 from jobs import build_queries, building, session
 from jobs.console import Progress, say, table
@@ -66,7 +67,7 @@ def simulated(settings: schema.Settings) -> bool:
 def show(counts: Mapping[str, Any]) -> None:
     """The ledger: calls and judged rows by role, and everything that did not go well."""
     usage, queries = counts["usage"], counts["queries"]
-    told = [role for role in usage if role != "loop"]
+    told = [role for role in SHELLS if role in usage]
     if counts.get("judges"):
         say(f"  {counts['judges']} judges: these figures say nothing about any model")
     roles = [(role, usage[role].get("calls", 0), usage[role].get("judged", 0)) for role in told]

@@ -101,6 +101,13 @@ def test_one_seed_for_all() -> None:
     assert compose(["seed=7", "groups.seed=3"]).groups.seed == 3
 
 
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_groups_that_are_like_leiden_s_hold_leiden_s_values(method: str) -> None:
+    assert compose([f"groups={method}"]).groups.like == compose([]).groups
+    groups = compose([f"groups={method}", "groups.like.max_size=40", "seed=7"]).groups
+    assert (groups.seed, groups.like) == (7, compose(["groups.max_size=40", "seed=7"]).groups)
+
+
 # --- one home for every value -----------------------------------------------------------------------------------------
 
 
@@ -152,6 +159,9 @@ MISTAKES = [
     (["loop.alpha=inf"], "loop.alpha=inf: expected a value from 0.0."),
     (["loop.eligible=all"], "loop.eligible='all': expected one of 'candidates', 'all_scored'."),
     (["++loop.method=slow"], "loop.method='slow': expected one of garen, .*bm25. Choose a file of conf/loop/, for example loop="),
+    (["groups.weights=cosine"], "groups.weights='cosine': expected one of 'none', 'similarity'."),
+    (["groups=kmeans", "groups.like.max_size=1"], "groups.like.max_size=1: expected a value from 2."),
+    (["groups=random", "groups.like.k=1"], "groups.like.k=1: expected one of the keys method, max_size, .*Remove it."),
     (["loop.h=20"], "loop.h=20: expected less than loop.w=20."),
     (["loop=retrieve_and_rerank", "loop.w=5"], "loop.h=10: expected less than loop.w=5."),
     (["summaries.min_sentences=9"], "summaries.min_sentences=9: expected at most summaries.max_sentences=8."),

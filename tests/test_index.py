@@ -46,6 +46,30 @@ def test_excluded_documents_make_room_in_the_pool(toy_index: Index) -> None:
     assert toy_index.pool("no such word", (), toy_index.answering.first_stage).docs == []
 
 
+def test_how_it_was_meant_to_be_searched_comes_back(toy_index: Index) -> None:
+    loop = toy_index.answering.loop
+    assert isinstance(loop, schema.GarenLoop) and loop.sources == schema.Sources(2, 0, 0)
+    assert toy_index.answering == toy.answering(toy_index.folder.parent.parent / "tables")
+
+
+# --- another graph ----------------------------------------------------------------------------------------------------
+
+
+def test_another_graph_has_the_same_groups(toy_index: Index, tmp_path: Path) -> None:
+    np.save(tmp_path / "graph.npy", toy.NEIGHBOURS[:, ::-1].copy())
+    graph = toy_index.with_neighbours(str(tmp_path / "graph.npy"))
+    assert np.array_equal(graph.neighbours, toy.NEIGHBOURS[:, ::-1])
+    assert graph.group_of is toy_index.group_of and graph.members(1).tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((11, 2), np.int32), np.zeros(12, np.int32), np.zeros((12, 2), np.float32)])
+def test_a_graph_of_something_else_is_refused(toy_index: Index, tmp_path: Path, wrong: np.ndarray) -> None:
+    np.save(tmp_path / "graph.npy", wrong)
+    said = r"graph\.npy: \w+ \(.*\); expected integers, one line for each of the corpus' 12 documents\. Give loop\.neighbours"
+    with pytest.raises(ValueError, match=said):
+        toy_index.with_neighbours(str(tmp_path / "graph.npy"))
+
+
 # --- search -----------------------------------------------------------------------------------------------------------
 
 

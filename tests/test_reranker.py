@@ -1,94 +1,105 @@
-"""The shells around judges: an order from scores, and which judge a configuration names."""
+"""The shells around judges, and which judge a configuration names; how they are reached inside a process and behind Serve."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from actors import roles
 from actors.index import Index
 from actors.judges.build import build_judge
-from actors.judges.judge import Ask, Scores
+from actors.judges.embedding import EmbeddingJudge
+from actors.judges.judge import GROUPS, Ask, Scores
+from actors.judges.simulated import SimulatedJudge
 from actors.judges.table import TableJudge
 from actors.navigator import Navigator
 from actors.reranker import Reranker
+from actors.roles import SHELLS, in_process, served
 from conf import schema
+from conf.load import compose
 from tests import toy
-
-NAN = float("nan")
-
-
-class Fixed:
-    """A judge that answers what it was given."""
-
-    def __init__(self, *answers: Scores) -> None:
-        self._answers = answers
-
-    def scores(self, asks: list[Ask]) -> list[Scores]:
-        return list(self._answers)
-
-
-def reranker(*answers: Scores) -> Reranker:
-    shell = Reranker.__new__(Reranker)
-    shell._judge = Fixed(*answers)
-    return shell
-
-
-def ask(*rows: int) -> Ask:
-    return Ask("/index", "q", "text", list(rows))
-
-
-def test_best_first_and_the_window_s_order_in_ties() -> None:
-    (ranking,) = reranker(Scores([0.5, 0.9, 0.5, 0.9], "ok", {"tokens": 3})).rank([ask(7, 3, 1, 9)])
-    assert ranking == ([3, 9, 7, 1], "ok", {"tokens": 3})
-
-
-def test_each_request_by_itself() -> None:
-    answers = reranker(Scores([0, 1], "ok", {}), Scores([NAN, 1], "failed: X", {}), Scores([1, 0], "ok", {}))
-    assert [r.docs for r in answers.rank([ask(1, 2), ask(3, 4), ask(5, 6)])] == [[2, 1], None, [5, 6]]
-
-
-@pytest.mark.parametrize(("outcome", "told"), [("failed: Timeout", "failed: Timeout"), ("ok", "failed: no score")])
-def test_no_order_without_all_scores_and_the_ledger_says_so(outcome: str, told: str) -> None:
-    assert reranker(Scores([0.5, NAN], outcome, {})).rank([ask(1, 2)]) == [(None, told, {})]
-
-
-def test_a_judge_that_answers_for_other_rows_is_not_believed() -> None:
-    with pytest.raises(ValueError):
-        reranker(Scores([0.5], "ok", {})).rank([ask(1, 2)])
-    with pytest.raises(ValueError):
-        reranker(Scores([0.5], "ok", {})).rank([ask(1), ask(2)])
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=20))
-def test_an_order_is_the_rows_again(scores: list[int]) -> None:
-    rows = list(range(len(scores)))[::-1]
-    (ranking,) = reranker(Scores([float(s) for s in scores], "ok", {})).rank([ask(*rows)])
-    assert ranking.docs is not None and sorted(ranking.docs) == sorted(rows)
-    by_row = dict(zip(rows, scores, strict=True))
-    assert [by_row[r] for r in ranking.docs] == sorted(scores, reverse=True)
 
 
 def test_the_toy_s_tables(toy_index: Index) -> None:
     answering = toy_index.answering
-    folder = str(toy_index.folder)
-    (ranking,) = Reranker(answering.reranker, toy_index.embeddings, "").rank([Ask(folder, "q1", "copper", [0, 3, 1, 6])])
-    assert ranking == ([0, 6, 3, 1], "ok", {})
-    (scores,) = Navigator(answering.navigator, toy_index.embeddings, "").score([Ask(folder, "q1", "copper", [2, 0])])
-    assert scores == ([0.6, 0.2], "ok", {})
+    ask = Ask(str(toy_index.folder), "q1", "copper", [0, 3, 1, 6])
+    assert asyncio.run(Reranker(answering.reranker).answer([ask])) == [Scores([0.5, 0.3, 0.1, 0.4], "ok", {})]
+    groups = ask._replace(rows=[2, 0], of=GROUPS)
+    assert asyncio.run(Navigator(answering.navigator).answer([groups])) == [Scores([0.6, 0.2], "ok", {})]
 
 
-def test_a_configuration_names_its_judge(toy_index: Index, tmp_path: Path) -> None:
-    judge = build_judge(toy_index.answering.reranker, "documents", toy_index.embeddings, str(tmp_path))
-    assert isinstance(judge, TableJudge)
+@pytest.mark.parametrize("shell", SHELLS.values())
+def test_a_shell_gives_what_its_judge_says(shell: Any) -> None:
+    class Echo:
+        async def scores(self, asks: list[Ask]) -> list[Scores]:
+            return [Scores([float(row) for row in ask.rows], "ok", {}) for ask in asks]
+
+    made = shell.__new__(shell)
+    made._judge = Echo()
+    asks = [Ask("/index", "q", "text", rows) for rows in ([1, 2], [3])]
+    assert [scores.values for scores in asyncio.run(made.answer(asks))] == [[1.0, 2.0], [3.0]]
+
+
+def test_a_configuration_names_its_judge(toy_index: Index) -> None:
+    judges = compose(("reranker.lexical_weight=0.5", "reranker.plan_steps=7"))
+    assert isinstance(build_judge(toy_index.answering.reranker, "reranker"), TableJudge)
+    assert isinstance(build_judge(judges.reranker, "reranker"), EmbeddingJudge)
+    assert isinstance(build_judge(judges.navigator, "navigator"), EmbeddingJudge)
+    assert isinstance(build_judge(compose(("reranker=simulated",)).reranker, "reranker"), SimulatedJudge)
     unknown: Any = schema.Metrics(["map"])
     with pytest.raises(TypeError, match="no judge for Metrics"):
-        build_judge(unknown, "documents", toy_index.embeddings, str(tmp_path))
+        build_judge(unknown, "reranker")
+
+
+def test_simulated_judges_err_by_the_run_s_seed() -> None:
+    settings = compose(("reranker=simulated", "navigator=simulated", "run_seed=7", "navigator.seed=8"))
+    assert (settings.reranker.seed, settings.navigator.seed, settings.seed) == (7, 8, 0)  # type: ignore[union-attr]
 
 
 def test_the_toy_s_tables_hold_what_the_toy_says(tmp_path: Path) -> None:
     folder = toy.write_tables(tmp_path)
     assert len((folder / "documents.tsv").read_text().splitlines()) == 1 + 2 * len(toy.IDS)
+
+
+# --- how they are reached ---------------------------------------------------------------------------------------------
+
+
+def test_inside_a_process_a_judge_is_loaded_when_it_is_first_asked_and_once(
+    toy_index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    read = roles.Reranker
+
+    def counted(node: schema.Reranker) -> Reranker:
+        loaded.append(node.judge)
+        return read(node)
+
+    monkeypatch.setattr(roles, "SHELLS", {**SHELLS, "reranker": counted})
+    reached = in_process(toy_index.answering)
+    assert set(reached) == {"reranker", "navigator", "encoder"} and not loaded
+    ask = Ask(str(toy_index.folder), "q1", "copper", [4, 8])
+    assert [asyncio.run(_one(reached["reranker"](ask))) for _ in range(2)] == [Scores([0.95, 0.8], "ok", {})] * 2
+    assert loaded == ["table"]
+
+
+async def _one(answer: Any) -> Scores:
+    return await answer
+
+
+def test_behind_serve_each_role_has_the_handle_of_its_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Handle:
+        def __init__(self, role: str, app: str) -> None:
+            self.answer, self._told = self, f"{role} of {app}"
+
+        async def remote(self, asks: list[Ask]) -> list[Scores]:
+            return [Scores([0.0], self._told, {}) for _ in asks]
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(serve=SimpleNamespace(get_deployment_handle=Handle)))
+    reached = served({"reranker": "one", "encoder": "two"}, compose(()).cluster)
+    told = {role: asyncio.run(_one(reached[role](Ask("/index", "q", "text", [1])))).outcome for role in reached}
+    assert told == {"reranker": "reranker of one", "encoder": "encoder of two"}

@@ -62,7 +62,8 @@ SUMMARY_VECTORS = np.array([[0, 1], [0.6, 0.8], [0.8, 0.6], [1, 0]], np.float32)
 POOL = [0, 3, 1, 6, 8, 9]
 DOCUMENT_SCORE = [0.5, 0.1, 0.7, 0.3, 0.95, 0.6, 0.4, 0.2, 0.8, 0.05, 0.9, 0.0]
 GROUP_SCORE = [0.2, 0.9, 0.6, 0.4]
-LOOP = {"w": 4, "h": 2, "budget": 8, "K_g": 2, "tau_switch": 1, "eligible": "candidates", "p": 0.6, "alpha": 0.1}
+LOOP = {"w": 4, "h": 2, "budget": 8, "K_g": 2, "tau_switch": 1, "eligible": "candidates", "group_score": "navigator",
+        "sources": {"groups": 2, "neighbours": 0, "pool": 0}, "p": 0.6, "alpha": 0.1}  # fmt: skip
 
 
 @dataclass
@@ -148,7 +149,7 @@ def answering(tables: Path, **loop: Any) -> schema.Answering:
     """Both judges are tables below `tables`; `loop` changes parameters of LOOP."""
     return schema.Answering(
         schema.Bm25FirstStage("bm25", depth=len(POOL), weighting="plain"),
-        schema.GarenLoop("garen", **(LOOP | loop)),
+        schema.revive(schema.Loop, {"method": "garen", **LOOP, **loop}),
         schema.TableJudge("table", str(tables / "documents.tsv"), missing=0.0),
         schema.TableJudge("table", str(tables / "groups.tsv"), missing=0.0),
     )

@@ -27,6 +27,7 @@ CONCEPT_WORDS = 10  # asked for are 1 to 5; a label that is a little longer is s
 CONCEPT_CHARACTERS = 120
 SUMMARY_SENTENCES = 12  # asked for are 4 to 8; what goes on and on is cut here
 SUMMARY_CHARACTERS = range(20, 6001)
+MENDED_BRACKETS = 1000  # beyond that a model is looping, and mending takes time quadratic in it; 300 fingerprints have fewer
 
 _THINK = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _MARKER = re.compile(
@@ -221,8 +222,11 @@ def _json_object(body: str) -> tuple[dict[str, Any] | None, bool]:
     except (ValueError, RecursionError):
         pass
     start = _OBJECT.search(body)
+    broken = body[start.start() :] if start else ""
+    if not broken or broken.count("{") + broken.count("[") > MENDED_BRACKETS:
+        return None, False
     try:
-        found = json_repair.loads(body[start.start() :]) if start else None
+        found = json_repair.loads(broken)
     except (ValueError, RecursionError):
         return None, False
     if isinstance(found, list):  # a text that goes on after its object

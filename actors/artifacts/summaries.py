@@ -6,8 +6,10 @@ Files: `summaries.parquet` (group int32, concept, summary, documents list<int64>
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,54 @@ def write_part(folder: Path, summaries: list[Summary], vectors: NDArray[np.float
     pq.write_table(_table(summaries), sink)
     write_bytes(folder / "parts" / f"summaries@{first:012d}.parquet", sink.getvalue().to_pybytes())
     save_block(folder / "parts", "vectors", first, vectors.astype(np.float16))
+
+
+class GroupJournal:
+    """The descriptions of a part's groups that were paid for: one line each, and what every answer took, usable or not."""
+
+    def __init__(self, folder: Path, first: int) -> None:
+        """first: the part's first group. A line that was torn by a kill is done again."""
+        (folder / "parts").mkdir(exist_ok=True)
+        self._path = folder / "parts" / f"groups@{first:012d}.jsonl"
+        self.done: dict[int, Summary] = {}
+        whole = [line for line in self._path.read_bytes().splitlines(True) if line.endswith(b"\n")] if self._path.exists() else []
+        if self._path.exists():
+            with self._path.open("r+b") as file:
+                file.truncate(sum(map(len, whole)))
+        for line in map(json.loads, whole):
+            if line["good"]:
+                kept = line["summary"]
+                self.done[line["group"]] = Summary(**(kept | {"documents": tuple(kept["documents"])}))
+
+    def add(self, summary: Summary, usage: Mapping[str, int], good: bool) -> None:
+        """Keep one group's answer. good: whether it need not be asked for again."""
+        line = {"group": summary.group, "good": good, "usage": usage, "summary": vars(summary)}
+        with self._path.open("ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+
+
+def outcomes_so_far(folder: Path) -> dict[str, int]:
+    """How many summaries of the parts that are there have each outcome."""
+    tables = [pq.read_table(path, columns=["outcome"]) for path in sorted((folder / "parts").glob("summaries@*.parquet"))]
+    return dict(Counter(outcome for table in tables for outcome in table.column(0).to_pylist()))
+
+
+def forget(folder: Path, outcome: str) -> None:
+    """Undo the parts in which a summary has this outcome: the next run makes them again, from their journals."""
+    for path in sorted((folder / "parts").glob("summaries@*.parquet")):
+        if outcome in pq.read_table(path, columns=["outcome"]).column(0).to_pylist():
+            first = path.stem.split("@")[1]
+            (folder / "parts" / f"vectors@{first}.npy").unlink(missing_ok=True)
+            path.unlink()
+
+
+def usage_so_far(folder: Path) -> dict[str, int]:
+    """Counters of all answers of the parts that are there, over all starts of the job."""
+    usage: Counter[str] = Counter()
+    for path in sorted((folder / "parts").glob("groups@*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            usage.update(json.loads(line)["usage"])
+    return dict(usage)
 
 
 def missing_parts(folder: Path, groups: int, step: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +28,8 @@ class ReplayJudge:
         for query_id, answer in open_answers(Path(run), role):
             self._whole[query_id, answer.of, tuple(answer.rows), tuple(answer.texts)] = answer
             if answer.comparable and not answer.texts:
-                self._pairs.update(zip(((query_id, answer.of, row) for row in answer.rows), answer.values, strict=True))
+                pairs = zip(answer.rows, answer.values, strict=True)
+                self._pairs.update(((query_id, answer.of, row), value) for row, value in pairs if not math.isnan(value))
 
     async def scores(self, asks: Sequence[Ask]) -> list[Scores]:
         return [self._answer(ask) for ask in asks]

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from actors.artifacts.queries import open_qrels
 from actors.index import open_index
-from actors.judges.embedding import embedded_query
+from actors.judges.embedding import Embed
 from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
 from actors.judges.plan import stand_in_plan
 
@@ -33,20 +33,20 @@ class SimulatedJudge:
     on seed, query and row alone: a judge errs about a document, and does not waver.
     """
 
-    def __init__(self, noise: float, bias: float, seed: int, plan_steps: int) -> None:
+    def __init__(self, noise: float, bias: float, seed: int, plan_steps: int, embed: Embed) -> None:
         self._noise, self._bias, self._seed = noise, bias, seed
-        self._plan_steps = plan_steps
+        self._plan_steps, self._embed = plan_steps, embed
 
     async def scores(self, asks: Sequence[Ask]) -> list[Scores]:
-        return [self._answer(ask) for ask in asks]
+        return [await self._answer(ask) for ask in asks]
 
-    def _answer(self, ask: Ask) -> Scores:
+    async def _answer(self, ask: Ask) -> Scores:
         relevance = _relevance(ask.queries, ask.index, ask.query_id, ask.of)
         values = np.array([relevance.get(row, 0.0) for row in ask.rows])
         if self._bias:
             index = open_index(ask.index)
             vectors = index.vectors if ask.of == DOCUMENTS else index.summaries.vectors
-            similarity = vectors[ask.rows].astype(np.float32) @ embedded_query(ask.index, ask.query)
+            similarity = vectors[ask.rows].astype(np.float32) @ await self._embed(ask.index, ask.query)
             values = (1 - self._bias) * values + self._bias * similarity
         if self._noise:
             values = values + self._noise * _normal(_key(self._seed, ask.query_id, ask.of), ask.rows)

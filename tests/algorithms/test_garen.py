@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.algorithms.loops.dialogue import POOL, Outcome, Pool
+from actors.algorithms.loops.dialogue import NEIGHBOURS, POOL, Navigate, Outcome, Pool
 from actors.algorithms.loops.garen import garen
 from tests import toy
 from tests.toy import Graph, Talk, by, small
 
-PAPER = {"w": 20, "h": 10, "budget": 100, "K_g": 20, "tau_switch": 4, "eligible": "candidates", "p": 0.6, "alpha": 0.01}
+PAPER = {"w": 20, "h": 10, "budget": 100, "K_g": 20, "tau_switch": 4, "eligible": "candidates", "group_score": "navigator",
+         "sources": {"groups": 10, "neighbours": 0, "pool": 0}, "p": 0.6, "alpha": 0.01}  # fmt: skip
 SMALL = PAPER | {"w": 2, "h": 1, "budget": 100, "K_g": 10, "alpha": 0.0}
 NAN = math.nan
 
@@ -231,6 +232,120 @@ def test_a_short_pool_is_a_short_window_that_still_grows_by_w_less_h() -> None:
     assert [turn.window for turn in outcome.iterations[:2]] == [[0], [0, 1, 2]]
 
 
+# --- votes instead of a navigator -------------------------------------------------------------------------------------
+
+
+def test_the_toy_by_votes() -> None:
+    talk = Talk(by(toy.DOCUMENT_SCORE))
+    outcome = talk(
+        garen(toy.pool(), Graph(toy.NEIGHBOURS, toy.GROUP_OF), (), **(toy.LOOP | {"group_score": "votes", "alpha": 0.0}))
+    )
+    first, second, last = outcome.iterations
+    # t=1. Votes as with a navigator: groups 0, 1 and 2 have two, 3 has one; K_g = 2 takes 2 (the pool's 8), then 0. Both have the
+    # score 2, and the smaller number comes first.
+    assert (first.navigated, first.navigated_scores) == ([2, 0], [2.0, 2.0])
+    assert (first.eligible, first.eligible_scores, first.added, first.added_from) == ([0, 2], [2.0, 2.0], [2, 8], [0, 2])
+    # t=2. 0 and 6 stay, 2 and 8 are new; group 0 is spent. 0 leads to group 1, 6 to 2 and 3, 8 to 2: group 2 is weighed anew, then
+    # 3, which holds the pool's 9. Exploit: 7 is all that is left of group 2.
+    assert (second.window, second.candidates, second.votes) == ([0, 6, 2, 8], [1, 2, 3], [1, 2, 1])
+    assert (second.navigated, second.navigated_scores, second.reused_scores) == ([2, 3], [2.0, 1.0], 0)
+    assert (second.explore, second.added, second.added_from) == (False, [7, 9], [2, 3])
+    assert last.window == [8, 2, 7, 9] and outcome.ranking == [8, 2, 7, 9, 0, 6, 3, 1]
+    assert not talk.navigated and [len(requests) for requests in talk.turns] == [1, 1, 1]
+
+
+def test_a_group_of_the_pool_has_no_votes_and_comes_after_all_that_have() -> None:
+    # 0 leads to d; b and c come from the pool, in its order, and have the score 0: the smaller number first
+    graph = small("aabcdd", {0: [4]})
+    (first, *_) = run(graph, [0, 1, 3, 2], group_score="votes", w=2, h=0, budget=5).iterations
+    assert (first.navigated, first.navigated_from_pool) == ([3, 2, 1], 2)
+    assert (first.navigated_scores, first.eligible, first.eligible_scores) == ([1.0, 0.0, 0.0], [3, 1, 2], [1.0, 0.0, 0.0])
+    assert run(graph, [0, 1, 3, 2], group_score="votes", w=5, h=1, budget=6, K_g=2).iterations[0].added == [4, 5]
+
+
+def test_votes_of_an_iteration_are_forgotten_in_the_next() -> None:
+    # b has two votes in the first window and one in the second, when c has two
+    graph = small("aabbbbccc", {0: [2, 6], 1: [2], 2: [6], 3: [7]})
+    for eligible in ("candidates", "all_scored"):
+        first, second, *_ = run(graph, [0, 1], group_score="votes", w=4, h=1, budget=9, tau_switch=0, eligible=eligible).iterations
+        assert (first.eligible, first.eligible_scores, first.added) == ([1, 2], [2.0, 1.0], [2, 3, 4])
+        assert (second.window, second.eligible, second.eligible_scores) == ([0, 2, 3, 4], [2, 1], [3.0, 1.0])
+
+
+# --- several sources --------------------------------------------------------------------------------------------------
+
+
+def quotas(groups: int, neighbours: int, pool: int) -> dict[str, int]:
+    return {"groups": groups, "neighbours": neighbours, "pool": pool}
+
+
+def test_the_toy_from_three_sources() -> None:
+    talk = Talk(by(toy.DOCUMENT_SCORE), lambda group: toy.GROUP_SCORE[group])
+    mixed = toy.LOOP | {"h": 1, "budget": 10, "sources": quotas(1, 1, 1), "alpha": 0.0}
+    outcome = talk(garen(toy.pool(), Graph(toy.NEIGHBOURS, toy.GROUP_OF), (), **mixed))
+    first, second, last = outcome.iterations
+    # t=1. Groups 2 and 0 are scored, as ever. One document of group 2: the pool's 8. 0 is kept: its neighbour 1 is in the window,
+    # 4 is new. The pool's next would be 8, which is in already: 9.
+    assert (first.ranked, first.eligible) == ([0, 6, 3, 1], [2, 0])
+    assert (first.added, first.added_from) == ([8, 4, 9], [2, NEIGHBOURS, POOL])
+    # t=2. 0, 8, 4 and 9 lead to groups 0 (2 is left), 1 (5), 2 (7) and 3 (10, 11); two votes for 1 and 2. 1 and 3 get scores.
+    assert (second.window, second.navigated, second.reused_scores) == ([0, 8, 4, 9], [1, 3], 2)
+    assert (second.eligible, second.ranked) == ([1, 2, 3, 0], [4, 8, 0, 9])
+    # Exploit: 5 of group 1. 4 is kept: its neighbours 3 and 5 are in. The pool is at its end. The groups give what both lack:
+    # group 1 is spent, 7 of group 2, then 10 of group 3. That is no fill from the pool.
+    assert (second.added, second.added_from, second.pool_fill) == ([5, 7, 10], [1, 2, 3], 0)
+    assert last.window == [4, 5, 7, 10] and outcome.ranking == [4, 10, 5, 7, 8, 0, 9, 6, 3, 1]
+    assert [len(requests) for requests in talk.turns] == [2, 2, 1]
+
+
+# 11 documents to start with; 0 has neighbours in group b; the others lead to c, which has most votes; d is in the pool
+PLENTY = small("a" * 11 + "b" * 10 + "c" * 10 + "d" * 10, {0: range(11, 21), **{d: [21] for d in range(1, 11)}})
+
+
+def from_plenty(left: int, **changed: Any) -> list[int]:
+    """Where the documents come from when the budget has room for `left` more than the first window."""
+    docs = [*range(11), *range(31, 41)]
+    return run(PLENTY, docs, **({"w": 11, "h": 1, "K_g": 1, "budget": 11 + left} | changed)).iterations[0].added_from
+
+
+@pytest.mark.parametrize(
+    ("left", "of_each"),
+    [(1, (0, 0, 1)), (2, (1, 0, 1)), (3, (1, 1, 1)), (5, (2, 2, 1)), (9, (4, 3, 2)), (10, (5, 3, 2)), (50, (5, 3, 2))],
+)
+def test_quotas_of_5_3_2_while_the_budget_lasts(left: int, of_each: tuple[int, int, int]) -> None:
+    """The bounds 5/10 and 8/10 of what is left, rounded down, are where one source ends and the next begins."""
+    groups, neighbours, pool = of_each
+    assert from_plenty(left, sources=quotas(5, 3, 2)) == [2] * groups + [NEIGHBOURS] * neighbours + [POOL] * pool
+
+
+def test_a_source_without_a_share_gives_nothing_while_the_others_last() -> None:
+    assert from_plenty(50, sources=quotas(10, 0, 0)) == [2] * 10
+    assert from_plenty(50, sources=quotas(0, 10, 0)) == [NEIGHBOURS] * 10
+    assert from_plenty(50, sources=quotas(0, 0, 10)) == [POOL] * 10
+    assert from_plenty(50, sources=quotas(0, 4, 6)) == [NEIGHBOURS] * 4 + [POOL] * 6
+
+
+def test_what_a_source_lacks_the_others_give_in_their_order_and_the_pool_without_a_share_comes_last() -> None:
+    # c holds 3, 0 has two neighbours; the pool has 1
+    graph = small("aaaaaaabbcccd", {0: [7, 8], 1: [9], 2: [9]})
+    docs = [*range(7), 12]
+
+    def first(groups: int, neighbours: int, pool: int) -> tuple[list[int], list[int], int]:
+        turn = run(graph, docs, w=7, h=1, K_g=1, sources=quotas(groups, neighbours, pool)).iterations[0]
+        return turn.added, turn.added_from, turn.pool_fill
+
+    assert first(1, 4, 1) == ([9, 7, 8, 12, 10, 11], [2, NEIGHBOURS, NEIGHBOURS, POOL, 2, 2], 0)
+    assert first(5, 1, 0) == ([9, 10, 11, 7, 8, 12], [2, 2, 2, NEIGHBOURS, NEIGHBOURS, POOL], 1)
+    assert first(0, 6, 0) == ([7, 8, 12], [NEIGHBOURS, NEIGHBOURS, POOL], 1)
+    assert first(0, 0, 6) == ([12], [POOL], 0)
+
+
+def test_neighbours_are_those_of_the_kept_documents() -> None:
+    graph = small("aabbcc", {0: [2, 3], 1: [4, 5]})
+    turns = run(graph, [0, 1], Talk(by([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])), w=3, h=1, sources=quotas(0, 2, 0)).iterations
+    assert turns[0].added == [4, 5]  # 1 is kept and 0 is not
+
+
 # --- what may go wrong ------------------------------------------------------------------------------------------------
 
 
@@ -345,6 +460,14 @@ class Case:
         return talk(garen(self.first(), self.graph, self.excluded, **self.parameters)), talk
 
 
+def random_quotas(random: np.random.Generator) -> dict[str, int]:
+    """The groups alone in two of five cases, else any quotas but none at all."""
+    if random.random() < 0.4:
+        return quotas(1, 0, 0)
+    parts = random.integers(0, 5, 3) * (random.random(3) < 0.7)
+    return quotas(*(parts if parts.any() else np.ones(3, int)).tolist())
+
+
 def random_case(seed: int) -> Case:
     random = np.random.default_rng(seed)
 
@@ -366,7 +489,8 @@ def random_case(seed: int) -> Case:
         below(5),
         frozenset(random.permutation(groups)[: below(groups) if below(3) == 0 else 0].tolist()),
         {"w": w, "h": below(w), "budget": 1 + below(30), "K_g": 1 + below(6), "tau_switch": below(5),
-         "eligible": "candidates" if below(2) else "all_scored", "p": 0.6, "alpha": [0.0, 0.01, 0.3][below(3)]},
+         "eligible": "candidates" if below(2) else "all_scored", "p": 0.6, "alpha": [0.0, 0.01, 0.3][below(3)],
+         "group_score": "navigator" if below(4) else "votes", "sources": random_quotas(random)},
     )  # fmt: skip
 
 
@@ -386,6 +510,27 @@ def test_everything_observed_was_shown_and_is_in_the_answer_once(case: Case) -> 
     assert sorted(outcome.ranking) == sorted(sum(added, list(window)))
     assert all(len(groups) <= case.parameters["K_g"] for groups in talk.navigated)
     assert all(len(turn.added) == len(turn.added_from) for turn in outcome.iterations)
+    assert case.parameters["group_score"] == "navigator" or not any(isinstance(r, Navigate) for turn in talk.turns for r in turn)
+
+
+@settings(max_examples=100)
+@given(cases)
+def test_each_document_comes_from_where_it_is_said(case: Case) -> None:
+    outcome, _ = case.answer()
+    h, sources = case.parameters["h"], case.parameters["sources"]
+    allowed = {name for name, share in sources.items() if share}
+    for turn in outcome.iterations:
+        near = set(case.graph.neighbours[turn.ranked[:h]].ravel().tolist())
+        for doc, source in zip(turn.added, turn.added_from, strict=True):
+            if source == NEIGHBOURS:
+                assert "neighbours" in allowed and doc in near
+            elif source == POOL:
+                assert doc in case.pool
+            else:
+                assert "groups" in allowed and source == case.graph.group_of[doc] and source in turn.eligible
+        assert turn.added_from.count(POOL) >= turn.pool_fill
+        assert "pool" in allowed or turn.added_from.count(POOL) == turn.pool_fill
+        assert turn.pool_fill == 0 or "pool" not in allowed
 
 
 @settings(max_examples=50)
@@ -399,6 +544,7 @@ def test_the_same_query_has_the_same_answer(case: Case) -> None:
 @given(cases, st.randoms(use_true_random=False))
 def test_the_numbers_of_the_groups_do_not_matter(case: Case, random: Any) -> None:
     """Where neither scores nor votes with pool ranks are equal: a pool that holds every document ranks every group."""
+    case.parameters["group_score"] = "navigator"  # equal votes are told apart by the group's number
     groups = int(case.graph.group_of.max()) + 1
     case.group = random.sample([g / groups for g in range(groups)], groups)
     missing = set(range(len(case.document))) - set(case.pool)
@@ -419,11 +565,12 @@ def test_a_second_implementation_does_the_same(block: int) -> None:
         outcome, talk = case.answer()
         ranking, turns = plain_garen(case, case.talk())
         assert [turn.window for turn in turns] == talk.windows, seed
-        assert [turn.navigated for turn in turns if turn.navigated] == talk.navigated, seed
+        asked = [turn.navigated for turn in turns if turn.navigated and case.parameters["group_score"] == "navigator"]
+        assert asked == talk.navigated, seed
         for mine, its in zip(turns, outcome.iterations, strict=True):
             assert mine.votes == dict(zip(its.candidates, its.votes, strict=True)), seed
             assert (mine.ranked, mine.eligible, mine.added) == (its.ranked, its.eligible, its.added), seed
-            assert mine.pool_fill == its.added_from.count(POOL), seed
+            assert (mine.navigated, mine.sources, mine.pool_fill) == (its.navigated, its.added_from, its.pool_fill), seed
         assert ranking == outcome.ranking, seed
 
 
@@ -435,6 +582,7 @@ class Turn:
     navigated: list[int] = field(default_factory=list)
     eligible: list[int] = field(default_factory=list)
     added: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
     pool_fill: int = 0
 
 
@@ -469,9 +617,12 @@ def plain_garen(case: Case, talk: Talk) -> tuple[list[int], list[Turn]]:
             for g in {group[n] for n in near[d] if n in known}:
                 if unobserved(g):
                     turn.votes[g] = turn.votes.get(g, 0) + 1
+        by_votes = case.parameters["group_score"] == "votes"
+        if by_votes:
+            scores = {}
         turn.navigated, from_pool = _to_score(turn.votes, scores, pool, group, unobserved, case.parameters["K_g"])
         for g in turn.navigated:
-            value = talk.score(g)
+            value = float(turn.votes.get(g, 0)) if by_votes else talk.score(g)
             if not math.isnan(value):
                 scores[g] = value
         allowed = set(scores) if case.parameters["eligible"] == "all_scored" else {*turn.votes, *from_pool} & set(scores)
@@ -482,10 +633,12 @@ def plain_garen(case: Case, talk: Talk) -> tuple[list[int], list[Turn]]:
             line = [pile[i] for i in range(max(map(len, piles), default=0)) for pile in piles if i < len(pile)]
         else:
             line = [d for pile in piles for d in pile]
-        from_groups = line[:room]
-        fill = [d for d in pool if d not in observed and d not in from_groups][: room - len(from_groups)]
-        turn.pool_fill = len(fill)
-        turn.added = from_groups + fill
+        streams = {
+            "groups": [(group[d], d) for d in line],
+            "neighbours": [(NEIGHBOURS, n) for d in turn.ranked[:h] for n in near[d] if n in known - observed],
+            "pool": [(POOL, d) for d in pool if d not in observed],
+        }
+        turn.added, turn.sources, turn.pool_fill = _from_sources(streams, case.parameters["sources"], room)
         if not turn.added:
             break
         fallen = turn.ranked[h:] + fallen
@@ -496,6 +649,27 @@ def plain_garen(case: Case, talk: Talk) -> tuple[list[int], list[Turn]]:
     b = {d: (1 - p) * p**i if i < 10 else 0.0 for i, d in enumerate(final)}
     score = {d: b[d] + alpha * sum(b[e] for e in final[:10] if group[e] == group[d]) for d in final}
     return sorted(final, key=lambda d: -score[d]), turns
+
+
+def _from_sources(
+    streams: dict[str, list[tuple[int, int]]], sources: dict[str, int], room: int
+) -> tuple[list[int], list[int], int]:
+    new: list[tuple[int, int]] = []
+
+    def take(name: str, count: int) -> int:
+        taken = {d for _, d in new}
+        found = list(dict.fromkeys((source, d) for source, d in streams[name] if d not in taken))[:count]
+        new.extend(found)
+        return len(found)
+
+    whole, passed = sum(sources.values()), 0
+    for name in ("groups", "neighbours", "pool"):
+        first, passed = room * passed // whole, passed + sources[name]
+        take(name, room * passed // whole - first)
+    for name in ("groups", "neighbours", "pool"):
+        take(name, room - len(new) if sources[name] else 0)
+    filled = take("pool", room - len(new))
+    return [d for _, d in new], [source for source, _ in new], filled
 
 
 def _to_score(

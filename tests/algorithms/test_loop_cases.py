@@ -67,6 +67,8 @@ def parameters(case: Case) -> dict[str, Any]:
         "K_g": given["k_g"],
         "tau_switch": given["tau"],
         "eligible": given["eligible_scope"],
+        "group_score": "navigator",
+        "sources": {"groups": given["w"] - given["h"], "neighbours": 0, "pool": 0},
         "p": given["p"],
         "alpha": given["alpha"],
     }

@@ -14,19 +14,26 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import pytrec_eval
 
+from actors.algorithms import partition
+from actors.artifacts.graph import open_graph
+from actors.artifacts.groups import open_groups
 from actors.artifacts.metrics import open_metrics
 from actors.artifacts.queries import open_qrels
-from actors.artifacts.store import BadArtifact
+from actors.artifacts.run import open_answers, open_ledger
+from actors.artifacts.store import BadArtifact, open_manifest
 from actors.index import Hit
+from actors.searcher import Work
 from conf import schema
 from conf.load import BadConfig, compose
-from jobs import build_embeddings, build_index, ray_session, run_queries, score_run, search, show_trace
-from jobs.stages import STAGES
+from jobs import build_embeddings, build_index, online, ray_session, run_queries, score_run, search, show_trace
+from jobs.stages import STAGES, Addresses
 from tests.jobs.conftest import StartJob, a_scratch, artifact, payload, take, write_collection
 from tests.jobs.test_resume import STAGE_JOBS, start_here
 
@@ -226,6 +233,146 @@ def test_a_plan_of_the_whole_index_says_what_stays_and_what_is_built_anew(
     assert on_disk(tmp_path / "none") == {}
 
 
+def groups_built(settings: schema.Settings, groups: schema.Groups, root: Path) -> Path:
+    """The job run with other groups over the same graph, in another root; the folder of what it built."""
+    take(root, Path(settings.artifacts.root), "corpus embeddings graph", root.parent)
+    settings = replace(settings, groups=groups, artifacts=replace(settings.artifacts, root=str(root)))
+    assert start_here(settings, ["groups"])
+    return Addresses(settings)["groups"].folder
+
+
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_groups_that_are_like_leiden_s_are_built_after_those(
+    method: str, built: schema.Settings, of_no_model: None, tmp_path: Path
+) -> None:
+    folder = groups_built(built, compose((f"groups={method}",)).groups, tmp_path / "root")
+    leiden = folder.with_name(artifact(Path(built.artifacts.root), "groups").name)
+    assert leiden != folder and payload(leiden) == payload(artifact(Path(built.artifacts.root), "groups"))
+    sizes, found = (np.diff(open_groups(each).member_offsets) for each in (leiden, folder))
+    assert len(sizes) == len(found) > 2 and found.sum() == 36
+    assert method == "kmeans" or sorted(sizes) == sorted(found)
+    assert (open_groups(leiden).group_of != open_groups(folder).group_of).any()
+
+
+def test_similarities_weigh_at_every_level(built: schema.Settings, of_no_model: None, tmp_path: Path) -> None:
+    node = replace(built.groups, max_size=4, weights="similarity")
+    found = open_groups(groups_built(built, node, tmp_path / "root")).group_of
+    neighbours, similarities = open_graph(artifact(Path(built.artifacts.root), "graph"))
+    how = partition.Leiden(4, node.resolution, node.randomness, node.iterations, node.seed)
+    for level, finer in ((similarities, similarities), (similarities, None), (None, similarities)):
+        labels = partition.level0(neighbours, how, level).labels
+        sets = partition.batches(neighbours, labels, 4)
+        refined = [(rows, partition.refine(neighbours, rows, labels[rows], how, finer)) for rows in sets]
+        same = bool((partition.combine(labels, refined) == found).all())
+        assert same == (level is finer)
+
+
+# --- judges that are no model; without Ray ----------------------------------------------------------------------------
+
+
+def run_with(settings: schema.Settings, root: Path, **nodes: Any) -> tuple[Path, Path]:
+    """Runs made and scored with other nodes, in another root; the folders of run and metrics."""
+    take(root, Path(settings.artifacts.root), "corpus embeddings graph groups lexicon summaries index queries", root.parent)
+    settings = replace(settings, **nodes, artifacts=replace(settings.artifacts, root=str(root)))
+    assert start_here(settings, ["run", "metrics"])
+    return artifact(root, "run"), artifact(root, "metrics")
+
+
+def test_simulated_judges_say_so_wherever_their_figures_go(
+    built: schema.Settings, of_no_model: None, no_ray: None, tmp_path: Path
+) -> None:
+    judge = schema.SimulatedJudge("simulated", noise=0.0, bias=0.0, seed=0, plan_steps=3)
+    run, metrics = run_with(built, tmp_path / "root", reranker=judge, navigator=judge)
+    assert open_manifest(run, "run")["counts"]["judges"] == open_manifest(metrics, "metrics")["counts"]["judges"] == "simulated"
+    assert {line.split("\t")[-1] for line in (run / "run.tsv").read_text().splitlines()} == {"garen-garen-simulated"}
+    assert open_metrics(metrics)["mean"]["recip_rank"] == 1.0, "judges without errors put what is relevant first"
+    again = replace(built, reranker=judge, navigator=judge, artifacts=replace(built.artifacts, root=str(tmp_path / "root")))
+    assert "  simulated judges: these figures say nothing about any model" in heard(run_queries.run, again)[0]
+    assert re.search(r"^ +garen \(simulated judges\) +\d", heard(score_run.run, again)[0], re.MULTILINE)
+    own = artifact(Path(built.artifacts.root), "run")
+    assert "judges" not in open_manifest(own, "run")["counts"] and "simulated" not in (own / "run.tsv").read_text()
+
+
+@pytest.mark.parametrize("method", ["garen", "gar", "bm25"])
+def test_simulated_judges_without_judgements_are_refused_where_they_would_be_asked(
+    method: str, built: schema.Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Nobody(contextlib.nullcontext[Any]):
+        def answer(self, *given: Any) -> Iterator[Any]:
+            raise LookupError("asked")
+
+    monkeypatch.setattr(run_queries, "open_qrels", lambda folder: {})
+    monkeypatch.setattr(run_queries, "service", lambda cluster: Nobody(Nobody()))
+    inputs = {kind: artifact(Path(built.artifacts.root), kind) for kind in ("index", "queries")}
+    settings = replace(
+        built, **{node: getattr(compose((f"loop={method}", "reranker=simulated")), node) for node in ("loop", "reranker")}
+    )
+    refused = (LookupError, "asked") if method == "bm25" else (ValueError, r"these queries have none: give queries\.qrels=")
+    with pytest.raises(refused[0], match=refused[1]):
+        run_queries.make(settings, inputs, Path(built.artifacts.root) / "nowhere")
+
+
+def test_a_run_that_is_replayed_is_the_same_run(built: schema.Settings, of_no_model: None, tmp_path: Path) -> None:
+    own = artifact(Path(built.artifacts.root), "run")
+    judge = schema.ReplayJudge("replay", str(own), missing=-1.0)
+    run, _ = run_with(built, tmp_path / "root", reranker=judge, navigator=judge)
+    assert run.name != own.name
+    for file in ("run.tsv", "run.parquet", "trace.parquet", "answers.parquet", "ledger.parquet"):
+        assert (run / file).read_bytes() == (own / file).read_bytes(), file
+
+
+def test_the_ledger_of_a_run_is_that_of_its_queries(built: schema.Settings) -> None:
+    own = artifact(Path(built.artifacts.root), "run")
+    summed: dict[str, Counter[str]] = {}
+    for line in open_ledger(own):
+        summed.setdefault(line["role"], Counter())[line["counter"]] += line["number"]
+    assert open_manifest(own, "run")["counts"]["usage"] == summed
+    assert {line["query_id"] for line in open_ledger(own)} == {f"q{n}" for n in range(4)}
+    for role in ("reranker", "navigator"):
+        assert sum(1 for _ in open_answers(own, role)) == summed[role]["calls"]
+
+
+# --- the deployments of a job -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every deployment as it is made and removed, none of them real."""
+    told: list[str] = []
+    monkeypatch.setattr(online, "start_ray", lambda cluster: None)
+    monkeypatch.setattr(online, "check_cpus", lambda cluster, needs: None)
+    monkeypatch.setattr(online, "_deploy", lambda cluster, role, app, node: told.append(f"+{app}"))
+    monkeypatch.setattr(online, "_remove", lambda app: told.append(f"-{app}"))
+    monkeypatch.setattr("ray.get_runtime_context", lambda: SimpleNamespace(get_job_id=lambda: "7"))
+    return told
+
+
+def test_runs_of_a_job_share_deployments_and_another_judge_makes_way(deployed: list[str]) -> None:
+    def work(service: online.Service, *overrides: str) -> dict[str, str]:
+        return service._work(compose(overrides), Path("/index"), "/queries", 1).apps
+
+    with online.service(compose(()).cluster) as service:
+        first = work(service)
+        assert first == {"reranker": "garen-7-reranker-0", "navigator": "garen-7-navigator-1"}
+        assert work(service, "loop.budget=50") == first and work(service, "loop=bm25") == {}
+        assert work(service, "loop=gar") == {"reranker": first["reranker"]} and len(deployed) == 2
+        assert work(service, "loop=repair") == {"reranker": first["reranker"], "encoder": "garen-7-encoder-2"}
+        changed = work(service, "reranker.lexical_weight=0.5")
+        assert changed == {"reranker": "garen-7-reranker-3", "navigator": first["navigator"]}
+        assert deployed[3:] == ["-garen-7-reranker-0", "+garen-7-reranker-3"]
+    assert sorted(deployed[5:]) == ["-garen-7-encoder-2", "-garen-7-navigator-1", "-garen-7-reranker-3"]
+
+
+def test_judges_inside_the_searchers_deploy_nothing(deployed: list[str]) -> None:
+    settings = compose(("cluster.in_process=true",))
+    with online.service(settings.cluster) as service:
+        work = service._work(settings, Path("/index"), "/queries", 1)
+    assert work == Work("/index", "/queries", settings.answering, {}) and not deployed
+
+
+# --- what is missing --------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("job", ["run_queries", "score_run", "search", "show_trace", "build_graph"])
 def test_what_is_not_there_yet_is_named_with_its_job(
     job: str, built: schema.Settings, no_ray: None, of_no_model: None, tmp_path: Path
@@ -276,7 +423,9 @@ def test_judges_behind_serve_give_the_same_bytes(flow: Flow, job: StartJob, mode
     root = take(tmp_path / "root", flow.root, " ".join(set(STAGES) - {"run", "metrics"}), models)
     given = ("corpus=beir", f"corpus.path={flow.root.parent / 'c'}", f"loop.budget={BUDGET}", "cluster.num_cpus=4")
     said = job("run_queries", root, *given, "cluster.in_process=false").end()
-    assert "deploying embedding reranker and embedding navigator" in said
+    for role in ("reranker", "navigator"):
+        assert re.search(rf"^deploying embedding {role} as garen-\w+-{role}-\d$", said, re.MULTILINE)
+    assert "encoder" not in said, "garen compares no texts"
     assert payload(artifact(root, "run")) == payload(artifact(flow.root, "run"))
 
 

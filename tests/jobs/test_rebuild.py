@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from actors.algorithms.loops.methods import METHODS
 from actors.engines.minilm import file_sha256, find_minilm
 from conf import schema
 from conf.load import compose
@@ -37,19 +38,22 @@ ANEW: dict[str, set[str]] = {
     "reranker": {"run", "metrics"},
     "navigator": {"run", "metrics"},
     "metrics": {"metrics"},
+    "compare": set(),
     "cluster": set(),
     "artifacts": set(),
 }
+NEVER = {"compare", "run_seed", "overrides"}  # a seed counts in the nodes that hold it, overrides in what they made
 # Values that say where something lies: its content enters, the place does not.
 PLACES = {"corpus.name", "corpus.path", "queries.path", "queries.qrels", "embeddings.model", "embeddings.sha256",
-          "reranker.path", "navigator.path"}  # fmt: skip
+          "reranker.path", "navigator.path", "loop.neighbours"}  # fmt: skip
 
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Path:
     folder = write_collection(tmp_path / "here" / "c", 20, 4)
     lines = "query_id\tid\tscore\nq0\tships 0\t0.5\n"
-    for name in ("documents", "groups"):
+    for name in ("documents", "groups", "other"):
+        lines += f"q0\tships 1\t{len(name)}\n"
         (folder / f"{name}.tsv").write_text(lines)
     shutil.copy(folder / "qrels" / "test.tsv", folder / "qrels" / "testx.tsv")
     return folder
@@ -85,6 +89,8 @@ def changed(value: Any, choices: Sequence[str]) -> list[Any]:
         return [choice for choice in choices if choice != value][:1]
     if isinstance(value, bool):
         return [not value]
+    if isinstance(value, dict):
+        return [{**value, "more": []}]
     return [[*value, "P_5"] if isinstance(value, list) else value + "x" if isinstance(value, str) else value + 1]
 
 
@@ -93,18 +99,44 @@ def put(node: Any, path: Sequence[str], value: Any) -> Any:
     return replace(node, **{path[0]: inner})
 
 
-@pytest.mark.parametrize("variant", [(), ("loop=retrieve_and_rerank", "first_stage.weighting=bm25"), ("loop=bm25",)])
+VARIANTS: dict[tuple[str, ...], set[str]] = {  # overrides -> the judges that the method asks
+    (): {"reranker", "navigator"},
+    ("loop=retrieve_and_rerank", "first_stage.weighting=bm25"): {"reranker"},
+    ("loop=bm25", "groups=kmeans", "navigator=simulated"): set(),
+    ("loop=repair", "reranker=simulated", "navigator=simulated"): {"reranker"},
+    ("loop=documents", "reranker=simulated", "navigator=simulated"): {"reranker", "navigator"},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_every_value_of_the_settings(collection: Path, variant: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that the method does not ask makes nothing anew."""
     monkeypatch.setattr("actors.engines.onnx.file_sha256", functools.cache(file_sha256))  # 23 MB, a hundred times over
     settings = settings_of(collection, *variant)
+    never = NEVER | ({"reranker", "navigator"} - VARIANTS[variant])
     seen = set()
     for path, value in values(settings):
         key = ".".join(path)
         if key in PLACES or path[0] in ("artifacts", "plan", "ask", "query_id", "seed") or key == "queries.reader":
             continue  # each below
-        assert anew(settings, put(settings, path, value)) == ANEW[path[0]], f"{key}={value!r}"
+        expected = set() if path[0] in never else ANEW[path[0]]
+        assert anew(settings, put(settings, path, value)) == expected, f"{key}={value!r}"
         seen.add(path[0])
-    assert set(ANEW) - seen == {"artifacts", "navigator"}, "an embedding navigator has no value to change"
+    without_values = set() if "navigator=simulated" in variant else {"navigator"}
+    assert set(ANEW) - seen == {"artifacts", *without_values}, "an embedding navigator has no value to change"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_judge_counts_where_it_is_asked(method: str, collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.stages.model_digest", lambda node: "of no model")
+    settings = settings_of(collection, f"loop={method}")
+    simulated = schema.SimulatedJudge("simulated", 0.3, 0.0, 0, 3)
+    tables = [schema.TableJudge("table", f"{collection}/{name}.tsv", 0.0) for name in ("documents", "other")]
+    for role in ("reranker", "navigator"):
+        own = getattr(settings, role)
+        for one, other in ((own, simulated), (simulated, replace(simulated, seed=1)), (own, tables[0]), tables):
+            found = anew(replace(settings, **{role: one}), replace(settings, **{role: other}))
+            assert found == (ANEW[role] if role in METHODS[method].asks else set()), (role, one, other)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +146,15 @@ def test_every_value_of_the_settings(collection: Path, variant: tuple[str, ...],
         ("loop=retrieve_and_rerank", ANEW["loop"]),
         ("lexicon=plain", ON_LEXICON),
         ("queries.reader=none", ANEW["queries"]),
+        ("loop=rgs", ANEW["loop"]),
+        ("loop.group_score=votes", ANEW["loop"]),
+        ("loop.sources.pool=3", ANEW["loop"]),
+        ("reranker=simulated", ANEW["reranker"]),
+        ("navigator=simulated", ANEW["navigator"]),
         ("seed=1", ON_GROUPS),
+        ("run_seed=1", set()),
+        ("compare.seeds=[1,2]", set()),
+        ("groups=random", ON_GROUPS),
         ("cluster.in_process=true", set()),
         ("cluster.embedder.part_rows=7", set()),
         ("plan=true", set()),
@@ -149,6 +189,26 @@ def test_content_of_files(collection: Path) -> None:
         assert names(settings) == before, f"{name} is as it was"
     (collection / "README").write_text("not read by any stage\n")
     assert names(settings) == before
+
+
+def test_content_of_a_replayed_run_and_of_another_graph(collection: Path) -> None:
+    """Of a run that is replayed, its answers count and nothing else; of a graph that was brought, the file."""
+    run = collection / "run"
+    run.mkdir()
+    (run / "answers.parquet").write_bytes(b"answers")
+    (collection / "graph.npy").write_bytes(b"graph")
+    overrides = ("loop=rgs", f"loop.neighbours={collection}/graph.npy", "reranker=replay", f"reranker.path={run}")
+    before = names(settings_of(collection, *overrides))
+    (run / "timings.parquet").write_bytes(b"clock")
+    assert names(settings_of(collection, *overrides)) == before
+    for file in (run / "answers.parquet", collection / "graph.npy"):
+        content = file.read_bytes()
+        file.write_bytes(content + b"\n")
+        after = names(settings_of(collection, *overrides))
+        assert {kind for kind in STAGES if before[kind] != after[kind]} == ANEW["reranker"], file
+        file.write_bytes(content)
+    shutil.move(run, collection / "moved")
+    assert names(settings_of(collection, *overrides[:3], f"reranker.path={collection}/moved")) == before
 
 
 def test_moved_files(collection: Path, tmp_path: Path) -> None:

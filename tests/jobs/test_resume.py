@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,9 +29,11 @@ from numpy.typing import NDArray
 from actors.artifacts import embeddings as vector_files
 from actors.artifacts import graph as graph_files
 from actors.artifacts import run as run_files
+from actors.artifacts.queries import Query
 from actors.artifacts.store import draft, finish
 from actors.index import open_index
-from actors.searcher import Searcher, in_process
+from actors.roles import in_process
+from actors.searcher import Searcher
 from conf import schema
 from conf.load import compose
 from jobs.stages import STAGES, Addresses
@@ -79,8 +81,8 @@ def without_ray() -> None:
         for name, stand_in in (("ray", HereRay), ("map_spans", _map_spans), ("run_tasks", _run_tasks)):
             if hasattr(module, name):
                 setattr(module, name, stand_in)
-    stages["run_queries"].searchers, stages["run_queries"].answer_all = _searchers, _answer_all  # type: ignore[attr-defined]
-    for name in ("actors.embedder", "actors.summarizer", "actors.judges.build"):
+    stages["run_queries"].service = _HereService  # type: ignore[attr-defined]
+    for name in ("actors.embedder", "actors.summarizer", "actors.judges.embedding"):
         importlib.import_module(name).build_embedder = lambda model, cache: HashEmbedder()  # type: ignore[attr-defined]
     importlib.import_module("jobs.building").start_ray = lambda cluster: None  # type: ignore[attr-defined]
     importlib.import_module("jobs.stages").model_digest = lambda node: "of no model"  # type: ignore[attr-defined]
@@ -97,14 +99,15 @@ def _run_tasks(tasks: Sequence[Callable[[], Any]], *told: Any) -> None:
         task()
 
 
-@contextlib.contextmanager
-def _searchers(settings: schema.Settings, index: Path, wanted: int) -> Iterator[Searcher]:
-    opened = open_index(str(index))
-    yield Searcher(opened, settings.answering, in_process(opened, settings.answering))
+class _HereService(contextlib.nullcontext[Any]):
+    """The searcher of this process, as the service of a job."""
 
+    def __init__(self, cluster: schema.Cluster) -> None:
+        super().__init__(self)
 
-def _answer_all(searcher: Searcher, in_flight: int, queries: Iterable[Any]) -> Iterator[Any]:
-    return (asyncio.run(searcher.answer(query)) for query in queries)
+    def answer(self, settings: schema.Settings, index: Path, queries: Path, asked: list[Query]) -> Iterator[run_files.Result]:
+        searcher = Searcher(open_index(str(index)), settings.answering, in_process(settings.answering), str(queries))
+        return (asyncio.run(searcher.answer(query)) for query in asked)
 
 
 def stage_here(settings: schema.Settings, kinds: Sequence[str], kill_at: int) -> None:
@@ -170,7 +173,7 @@ def test_killed_before_any_change_to_the_file_system(kind: str, tiny: schema.Set
 
 
 def test_a_line_of_the_journal_that_was_torn_is_done_again(tmp_path: Path) -> None:
-    results = [run_files.Result(f"q{n}", ["a", "b"], [], {"reranker": {"calls": n}}, {"total": 0.1}) for n in range(3)]
+    results = [run_files.Result(f"q{n}", ["a", "b"], [], [], {"reranker": {"calls": n}}, {"total": 0.1}) for n in range(3)]
     run_files.Journal(tmp_path).append(results[:2])
     path = tmp_path / run_files.JOURNAL
     whole = path.read_bytes()

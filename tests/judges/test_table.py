@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.index import Index
-from actors.judges.judge import Ask
+from actors.judges.judge import GROUPS, Ask, Scores
 from actors.judges.table import TableJudge, read_table
 
 HEAD = "query_id\tid\tscore\n"
@@ -21,18 +22,18 @@ def tsv(folder: Path, lines: str, head: str = HEAD) -> str:
 
 
 def test_documents_by_their_id_and_what_is_missing_is_counted(toy_index: Index, tmp_path: Path) -> None:
-    judge = TableJudge(tsv(tmp_path, "q1\tdoc 3\t0.5\nq1\tdoc 0\t-2\nq2\tdoc 1\t9\n"), "documents", missing=-7.0)
+    judge = TableJudge(tsv(tmp_path, "q1\tdoc 3\t0.5\nq1\tdoc 0\t-2\nq2\tdoc 1\t9\n"), missing=-7.0)
     asks = [Ask(str(toy_index.folder), query_id, "", [0, 1, 3]) for query_id in ("q1", "q2", "q3")]
-    assert judge.scores(asks) == [
-        ([-2.0, -7.0, 0.5], "ok", {"missing": 1}),
-        ([-7.0, 9.0, -7.0], "ok", {"missing": 2}),
-        ([-7.0] * 3, "ok", {"missing": 3}),
+    assert asyncio.run(judge.scores(asks)) == [
+        Scores([-2.0, -7.0, 0.5], "ok", {"missing": 1}),
+        Scores([-7.0, 9.0, -7.0], "ok", {"missing": 2}),
+        Scores([-7.0] * 3, "ok", {"missing": 3}),
     ]
 
 
 def test_groups_by_their_number(toy_index: Index, tmp_path: Path) -> None:
-    judge = TableJudge(tsv(tmp_path, "q1\t3\t0.5\nq1\t0\t0.25\n"), "groups", missing=0.0)
-    assert judge.scores([Ask(str(toy_index.folder), "q1", "", [0, 3])]) == [([0.25, 0.5], "ok", {})]
+    judge = TableJudge(tsv(tmp_path, "q1\t3\t0.5\nq1\t0\t0.25\n"), missing=0.0)
+    assert asyncio.run(judge.scores([Ask(str(toy_index.folder), "q1", "", [0, 3], GROUPS)])) == [Scores([0.25, 0.5], "ok", {})]
 
 
 def test_parquet_and_tsv_are_the_same(tmp_path: Path) -> None:
@@ -85,4 +86,4 @@ def test_no_such_file(tmp_path: Path) -> None:
         ValueError,
         match="nothing.tsv: no such file. Give the table's path, absolute, as reranker.path or navigator.path",
     ):
-        TableJudge(str(tmp_path / "nothing.tsv"), "documents", 0.0)
+        TableJudge(str(tmp_path / "nothing.tsv"), 0.0)
