@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,6 +11,19 @@ from typing import NamedTuple
 from actors.algorithms import answers, prompts
 from actors.engines.engine import Engine, EngineError, Sampling
 from conf import schema
+
+NUMBER_TOKENS = 6  # "[12] " before a document and the line break after it
+_TEXTS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 12}
+_FINGERPRINT = {"one_line_summary": {"type": "string"}, "key_entities": _TEXTS, "genre_or_category": _TEXTS, "name": {"type": "string"}}
+
+
+def description_schema(fingerprints: int) -> str:
+    """What Table 11 asks for, as a JSON schema. fingerprints: how many there may be; 0: none are asked for."""
+    fingerprint = {"type": "object", "properties": _FINGERPRINT, "required": list(_FINGERPRINT), "additionalProperties": False}
+    told = {"common_theme": {"type": "string"}, "concept": {"type": "string"}, "summary": {"type": "string"}}
+    if fingerprints:
+        told = {"detailed_fingerprints": {"type": "array", "items": fingerprint, "maxItems": fingerprints}, **told}
+    return json.dumps({"type": "object", "properties": told, "required": list(told), "additionalProperties": False})
 
 
 class Described(NamedTuple):
@@ -26,8 +40,8 @@ class Describer:
 
     def __init__(self, node: schema.LlmSummaries, engine: Engine) -> None:
         self._node, self._engine = node, engine
-        self._whole = prompts.parse_template(node.prompt)
-        self._of_parts = prompts.parse_template(node.parts_prompt)
+        self._whole = node.prompt
+        self._of_parts = node.parts_prompt
         room = node.model.max_model_len - node.answer_tokens - prompts.CHAT_TOKENS
         self._limits = prompts.Limits(node.document_tokens, 0, room)
 
@@ -56,8 +70,9 @@ class Describer:
     async def _ask(self, template: prompts.Template, texts: Sequence[str]) -> Described:
         usage: Counter[str] = Counter()
         outcome = ""
+        schema_of_answer = description_schema(len(texts) if template is self._whole else 0)
         for attempt in range(self._node.attempts):
-            sampling = Sampling(self._node.answer_tokens, self._node.temperature, self._node.seed + attempt, answers.DESCRIPTION)
+            sampling = Sampling(self._node.answer_tokens, self._node.temperature, self._node.seed + attempt, schema_of_answer)
             try:
                 prompt = prompts.summary(template, texts, self._engine.tokens, self._limits)
                 generated = await self._engine.generate(prompt, sampling)
@@ -73,4 +88,3 @@ class Describer:
         return Described("", "", outcome, usage)
 
 
-NUMBER_TOKENS = 6  # "[12] " before a document and the line break after it

@@ -20,7 +20,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from conf import schema
+from conf import schema, templates
 
 
 class BadConfig(Exception):
@@ -131,6 +131,8 @@ def _dataclass(cls: type, tree: Any, key: str) -> Any:
 
 
 def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
+    if limits.get("prompt"):
+        return _prompt(given, key, limits["prompt"])
     if isinstance(kind, types.UnionType):
         return _dataclass(_choose(kind, given, key), given, key)
     if dataclasses.is_dataclass(kind):
@@ -151,16 +153,20 @@ def _value(kind: Any, given: Any, key: str, limits: Any) -> Any:
         remedy = f"In quotes, anything is one: {key}='\"...\"'." if kind is str else "Mend the value."
         raise BadConfig(key, given, f"a value of type {kind.__name__}", remedy)
     _check_limits(given, key, limits)
-    return _prompt(given, key) if limits.get("prompt") else given
+    return given
 
 
-def _prompt(name: str, key: str) -> str:
-    """The text of a template: it enters the identity of what is made with it, wherever the file lies."""
+def _prompt(name: Any, key: str, form: str) -> dict[str, str]:
+    """The parts of a template: they enter the identity of what is made with it, wherever the file lies."""
+    name = str(name)
     path = Path(name) if Path(name).is_absolute() else PROMPTS / f"{name}.txt"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROMPTS.glob("*.txt")))
         raise BadConfig(key, name, f"a file of conf/prompts ({known}) or an absolute path", "Name one that is there.")
-    return path.read_text(encoding="utf-8")
+    try:
+        return templates.parse(path.read_text(encoding="utf-8"), form)
+    except ValueError as error:
+        raise BadConfig(key, name, f"a template that can be used; {path}: {error}", "Mend the file.") from None
 
 
 def _choose(union: types.UnionType, given: Any, key: str) -> type:

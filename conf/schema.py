@@ -5,7 +5,8 @@ No field has a default: a value has one home. `conf/load.py` turns the composed 
 
 Field metadata: `help` one line for `--help`; `minimum`, `maximum`, `choices` what is accepted;
 `identity=False` marks a value that says *where* and not *what*, and so does not enter an artifact's identity
-(what lies there enters by its sha256); `prompt=True` one that names a template file and is replaced by its text.
+(what lies there enters by its sha256); `prompt` one that names a template file
+of that form (conf/templates.py) and is replaced by its parts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def value(
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
     identity: bool = True,
-    prompt: bool = False,
+    prompt: str = "",
 ) -> Any:
     return field(metadata=locals())
 
@@ -210,8 +211,8 @@ class ExtractiveSummaries:
 class LlmSummaries:
     method: str = value("llm: a language model describes the group", choices=("llm",))
     model: Model = value("the model")
-    prompt: str = value(PROMPT, prompt=True)
-    parts_prompt: str = value("the same for a group that was described in parts", prompt=True)
+    prompt: dict[str, str] = value(PROMPT, prompt="summary")
+    parts_prompt: dict[str, str] = value("the same for a group that was described in parts", prompt="summary")
     document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
     answer_tokens: int = value("tokens of an answer at most", minimum=32)
     attempts: int = value("answers that are asked for until one can be used, each with another seed", minimum=1)
@@ -372,7 +373,7 @@ class TableJudge:
 class ListwiseReranker:
     judge: str = value("listwise: a language model orders a whole window", choices=("listwise",))
     model: Model = value("the model")
-    prompt: str = value(PROMPT, prompt=True)
+    prompt: dict[str, str] = value(PROMPT, prompt="listwise")
     least: int = value("documents of a window that the answer must name; the others follow in window order", minimum=1)
     document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
     query_tokens: int = value("longer queries are cut to this many tokens", minimum=8)
@@ -386,7 +387,7 @@ class ListwiseReranker:
 class PointwiseJudge:
     judge: str = value("pointwise: a language model says yes or no, and its probability is the score", choices=("pointwise",))
     model: Model = value("the model")
-    prompt: str = value(PROMPT, prompt=True)
+    prompt: dict[str, str] = value(PROMPT, prompt="yes_no")
     document_tokens: int = value("longer documents are cut to this many tokens", minimum=8)
     query_tokens: int = value("longer queries are cut to this many tokens", minimum=8)
     self_test: str = value(SELF_TEST, choices=("enforce", "report"))

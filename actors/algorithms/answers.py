@@ -38,7 +38,7 @@ _ASKED_FORM = re.compile(r"\[\d+\](?:\s*>\s*\[\d+\])*", re.ASCII)
 _BRACKETS = str.maketrans("【】〔〕→≻»", "[][]>>>")
 _IDS = re.compile(r"\[([\d\s,;>]+)\]")
 _BETWEEN_CHARACTERS = 40
-_BETWEEN = re.compile(r"[\s>,;=.*_`\"'|&-]*(?:and|then)?[\s*_`\"']*(?:\d{1,3}[.):][\s*_`\"']*)?")
+_BETWEEN = re.compile(r"[\s>,;=*_`\"'|&-]*(?:\.\.+[\s>,]*)?(?:and|then)?[\s*_`\"']*(?:\d{1,3}[.):][\s*_`\"']*)?")
 _LEAD_IN = re.compile(r"[^\d\[]*:")
 _BEFORE_WHOLE = re.compile(r"[^\d\[]*:\s*1?|json|1|")  # 1: the first item of a numbered list
 _WRAPPING = " \t\r\n`*_\"'{}[]()<>.,;"

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol, TypedDict
 
 Template = Mapping[str, str]
+CHAT_TOKENS = 64  # left free for what a chat template adds to the messages
 
 # The interface of the Qwen3-Reranker models, character for character as their model cards prescribe it. Every deviation, the empty
 # think block included, leaves scores that look plausible and mean nothing.

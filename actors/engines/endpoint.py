@@ -134,8 +134,6 @@ class EndpointClient:
 
     def _learned(self, sent: Payload, failure: Failure) -> bool:
         """Whether the request was refused for what can be left out, or named otherwise, from now on."""
-        if failure.status not in (400, 422) or failure.reason == "too long":
-            return False
         refused = {name for name, (word, _) in REPLACEABLE.items() if name in sent and re.search(rf"\b{word}\b", failure.said)}
         for name in refused - self._refused:
             instead = REPLACEABLE[name][1] or "nothing"

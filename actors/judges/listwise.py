@@ -17,7 +17,7 @@ class ListwiseJudge:
 
     def __init__(self, node: schema.ListwiseReranker, engine: Engine) -> None:
         self._node, self._engine = node, engine
-        self._template = prompts.parse_template(node.prompt)
+        self._template = node.prompt
         room = node.model.max_model_len - node.answer_tokens - prompts.CHAT_TOKENS
         self._limits = prompts.Limits(node.document_tokens, node.query_tokens, room)
         self._sampling = Sampling(node.answer_tokens, node.temperature, node.seed)

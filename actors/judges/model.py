@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from actors.algorithms.prompts import parse_template
 from actors.engines import self_test
 from actors.engines.build import Place, build_engine
 from actors.judges.judge import Judge
@@ -21,7 +20,7 @@ async def build_model_judge(node: schema.ListwiseReranker | schema.PointwiseJudg
     if isinstance(node, schema.ListwiseReranker):
         return ListwiseJudge(node, engine)
     wrong = await self_test.check(
-        engine, ("yes_no",), TEST_SECONDS, template=parse_template(node.prompt), enforce=node.self_test == "enforce"
+        engine, ("yes_no",), TEST_SECONDS, template=node.prompt, enforce=node.self_test == "enforce"
     )
     for line in wrong:
         print(line, flush=True)

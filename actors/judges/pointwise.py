@@ -18,7 +18,7 @@ class PointwiseJudge:
 
     def __init__(self, node: schema.PointwiseJudge, engine: Engine) -> None:
         self._engine = engine
-        self._template = prompts.parse_template(node.prompt)
+        self._template = node.prompt
         room = node.model.max_model_len - 1 - prompts.CHAT_TOKENS
         self._limits = prompts.Limits(node.document_tokens, node.query_tokens, room)
 

@@ -19,7 +19,7 @@ from actors.judges.judge import GROUPS, Ask, Scores, best_first
 from actors.judges.simulated import SimulatedJudge
 from tests import toy
 
-QRELS = {"doc 0": 1, "doc 4": 3, "doc 5": 1, "doc 8": 2, "doc 1": 0, "elsewhere": 9}  # groups: 0 has 1, 1 has 4, 2 has 2
+QRELS = {"doc 0": 1, "doc 4": 3, "doc 5": 1, "doc 8": 2, "doc 1": 0, "doc 7": -2, "elsewhere": 9}  # groups: 0 has 1, 1 has 4, 2 has 2
 
 
 def judged(folder: Path, qrels: Mapping[str, Mapping[str, int]]) -> str:
