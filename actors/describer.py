@@ -6,21 +6,22 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from actors.algorithms import answers, prompts
 from actors.engines.engine import Engine, EngineError, Sampling
 from conf import schema
 
 NUMBER_TOKENS = 6  # "[12] " before a document and the line break after it
-_TEXTS = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 12}
-_FINGERPRINT = {"one_line_summary": {"type": "string"}, "key_entities": _TEXTS, "genre_or_category": _TEXTS, "name": {"type": "string"}}
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT, "maxItems": 12}
+_FINGERPRINT = {"one_line_summary": _TEXT, "key_entities": _TEXTS, "genre_or_category": _TEXTS, "name": _TEXT}
 
 
 def description_schema(fingerprints: int) -> str:
     """What Table 11 asks for, as a JSON schema. fingerprints: how many there may be; 0: none are asked for."""
     fingerprint = {"type": "object", "properties": _FINGERPRINT, "required": list(_FINGERPRINT), "additionalProperties": False}
-    told = {"common_theme": {"type": "string"}, "concept": {"type": "string"}, "summary": {"type": "string"}}
+    told: dict[str, Any] = {"common_theme": _TEXT, "concept": _TEXT, "summary": _TEXT}
     if fingerprints:
         told = {"detailed_fingerprints": {"type": "array", "items": fingerprint, "maxItems": fingerprints}, **told}
     return json.dumps({"type": "object", "properties": told, "required": list(told), "additionalProperties": False})

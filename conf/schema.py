@@ -424,6 +424,23 @@ class Metrics:
     measures: list[str] = value("pytrec_eval measures, for example ndcg_cut_10")
 
 
+@dataclass
+class Price:
+    prompt_price: float = value("of a million prompt tokens", minimum=0.0)
+    cached_price: float = value("of a million prompt tokens that were in the prefix cache", minimum=0.0)
+    generated_price: float = value("of a million generated tokens", minimum=0.0)
+    prompt_speed: float = value("prompt tokens per second", minimum=0.001)
+    generated_speed: float = value("generated tokens per second", minimum=0.001)
+
+
+@dataclass
+class Prices:
+    currency: str = value("of the prices")
+    reasoning_tokens: int = value("tokens that an answer with a reasoning trace is taken to have beforehand", minimum=0)
+    description_tokens: int = value("tokens that a group's description is taken to have beforehand, for each document", minimum=0)
+    models: dict[str, Price] = value("by the model's name; default: any other")
+
+
 # --- the cluster: speed only ------------------------------------------------------------------------------------------
 
 
@@ -528,6 +545,7 @@ class Settings:
     navigator: Navigator
     metrics: Metrics
     compare: Compare
+    prices: Prices
     cluster: Cluster
     seed: int
     run_seed: int

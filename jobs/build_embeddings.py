@@ -16,7 +16,7 @@ from actors.artifacts.store import Address
 from actors.embedder import EmbedPart
 from actors.engines.build import Place
 from conf import schema
-from jobs import building, session
+from jobs import building, costs, session
 from jobs.batch import map_spans
 
 FORESEEN_DIMENSION = 1024  # the model is not loaded to foresee the disk: parts and the file they become, 2 bytes a value
@@ -25,7 +25,17 @@ FORESEEN_DIMENSION = 1024  # the model is not loaded to foresee the disk: parts 
 def run(settings: schema.Settings) -> Address:
     """Build the embeddings artifact."""
     documents = building.count_of(settings, "corpus", "documents")
-    return building.build(settings, "embeddings", make, needs={"disk": 2 * documents * FORESEEN_DIMENSION * 2 / 2**20})
+    address = building.build(settings, "embeddings", make, needs={"disk": 2 * documents * FORESEEN_DIMENSION * 2 / 2**20})
+    node = settings.embeddings
+    if isinstance(node, schema.ModelEmbeddings):
+        used = building.counts(address) if address.built else {}
+        if address.built:
+            tokens = {"model_calls": used["documents"], "prompt_tokens": used.get("tokens", 0)}
+            costs.show({"embedder": tokens}, {"embedder": node.model}, settings.prices, foreseen=False)
+        elif settings.plan and documents:
+            foreseen = costs.of_embeddings(node, building.inputs_of(address)["corpus"])
+            costs.show({"embedder": foreseen}, {"embedder": node.model}, settings.prices, foreseen=True)
+    return address
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from actors.artifacts import store
 from actors.artifacts import summaries as summary_files
 from actors.artifacts.groups import open_groups
 from actors.artifacts.store import Address
 from actors.engines.build import Place
 from actors.summarizer import DescribePart, ExtractPart
 from conf import schema
-from jobs import building, session
+from jobs import building, costs, session
 from jobs.batch import map_spans
 from jobs.console import say
 
@@ -28,6 +29,15 @@ STAND_IN = "extractive"  # the outcome of a summary that stands in for a model's
 def run(settings: schema.Settings) -> Address:
     """Build the summaries artifact and show twenty of its concepts."""
     address = building.build(settings, "summaries", make)
+    node = settings.summaries
+    if isinstance(node, schema.LlmSummaries):
+        inputs = building.inputs_of(address)
+        if address.built:
+            used = building.counts(address).get("usage", {})
+            costs.show({"summarizer": used}, {"summarizer": node.model}, settings.prices, foreseen=False)
+        elif settings.plan and all(store.is_built(folder) for folder in inputs.values()):
+            foreseen = costs.of_summaries(node, inputs, settings.prices)
+            costs.show({"summarizer": foreseen}, {"summarizer": node.model}, settings.prices, foreseen=True)
     if address.built and not settings.plan:
         show(address.folder)
     return address

@@ -34,7 +34,7 @@ def build(
     say(f"{kind}: {'would build' if settings.plan else 'building'} {address.folder}{foreseen}")
     if settings.plan:
         return address
-    inputs = {name: address.shelf / folder for name, folder in address.recipe.inputs.items()}
+    inputs = inputs_of(address)
     for name, folder in inputs.items():
         open_manifest(folder, name, checksums=True)
     _check_room(settings, needs or {})
@@ -52,6 +52,11 @@ def build(
     plain = [f"{name} {_short(value)}" for name, value in counts.items() if not isinstance(value, Mapping)]
     say(f"{kind}: done in {duration(seconds)}  " + "  ".join(plain))
     return address
+
+
+def inputs_of(address: Address) -> dict[str, Path]:
+    """kind -> folder of what an artifact is made from."""
+    return {name: address.shelf / folder for name, folder in address.recipe.inputs.items()}
 
 
 def _there(address: Address) -> bool:

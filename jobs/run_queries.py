@@ -18,7 +18,7 @@ from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.store import Address, open_manifest
 from actors.roles import SHELLS
 from conf import schema
-from jobs import build_queries, building, session
+from jobs import build_queries, building, costs, session
 from jobs.console import Progress, say, table
 from jobs.online import Service, service
 from jobs.stages import Addresses
@@ -33,8 +33,17 @@ def run(settings: schema.Settings, shared: Service | None = None) -> Address:
     if addresses["queries"].built and not building.counts(addresses["queries"])["queries"]:
         raise ValueError("queries: there are none. Give some with queries=jsonl queries.path=..., or ask one with jobs.search.")
     address = building.build(settings, "run", functools.partial(make, shared=shared))
+    models = costs.models_of(settings)
+    if settings.plan and models and not address.built:
+        if addresses["index"].built and addresses["queries"].built:
+            say("  foreseen from a sample of the queries:")
+            foreseen = costs.of_run(settings, addresses["index"].folder, addresses["queries"].folder)
+            costs.show(foreseen, models, settings.prices, foreseen=True)
+        else:
+            say("  what its models would take is foreseen when index and queries are built")
     if address.built and not settings.plan:
         show(building.counts(address))
+        costs.show(building.counts(address)["usage"], models, settings.prices, foreseen=False)
         say(f"run: {address.folder}")
     return address
 
@@ -76,7 +85,7 @@ def show(counts: Mapping[str, Any]) -> None:
         say(f"  {empty:,} queries share no word with any document: the first stage found nothing, so their answer is empty")
     for role in told:
         for name, number in usage[role].items():
-            if name not in ("calls", "judged", "outcome ok"):
+            if name not in ("calls", "judged", "outcome ok", "model_calls") and not name.endswith("_tokens"):
                 say(f"  {role}: {number:,} {name.removeprefix('outcome ')}")
 
 

@@ -108,7 +108,7 @@ def on_this_machine(settings: schema.Settings, in_copy: bool) -> schema.Settings
         *parents, name = key.split(".")
         node = getattr(settings, parents[0]) if parents else settings
         given = getattr(node, name, "")
-        if given in ("", "-", "minilm") or Path(given).is_absolute():
+        if not isinstance(given, str) or given in ("", "-", "minilm") or Path(given).is_absolute():
             continue
         if in_copy:
             raise BadConfig(key, given, "an absolute path in a submitted job", "It runs in a copy: give the full path.")

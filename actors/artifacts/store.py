@@ -184,6 +184,11 @@ def add_timings(folder: Path, lines: Sequence[tuple[str, str, float]]) -> None:
     pq.write_table(pa.concat_tables([pq.read_table(path), new]) if path.exists() else new, path)
 
 
+def is_built(folder: Path) -> bool:
+    """Whether an artifact is finished."""
+    return (folder / MANIFEST).exists()
+
+
 def open_timings(folder: Path) -> list[dict[str, Any]]:
     """Lines with the keys query_id, name, seconds."""
     lines: list[dict[str, Any]] = pq.read_table(folder / TIMINGS).to_pylist()

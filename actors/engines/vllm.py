@@ -142,7 +142,7 @@ class VllmEngine:
         """The one output of a request. An abandoned request is taken out of the engine by vLLM."""
         output = None
         try:
-            async for answer in ask({"prompt_token_ids": ids}, parameters, str(next(self._numbers))):
+            async for answer in ask(self._vllm.inputs.tokens_input(ids), parameters, str(next(self._numbers))):
                 output = answer
         except Exception as failed:  # refused, or the engine died: the others' requests go on in the first case
             raise EngineError("engine dead" if self._llm.errored else "refused") from failed
