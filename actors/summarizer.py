@@ -18,7 +18,9 @@ from actors.artifacts.groups import open_groups
 from actors.artifacts.lexicon import open_lexicon
 from actors.artifacts.summaries import GroupJournal, Summary, write_part
 from actors.describer import Describer
-from actors.engines.build import Place, build_embedder, build_engine
+from actors.engines import self_test
+from actors.engines.build import TEST_SECONDS, Place, build_embedder, build_engine
+from actors.engines.engine import Engine
 from conf import schema
 
 Spans = dict[str, NDArray[np.int64]]
@@ -82,6 +84,12 @@ class ExtractPart:
         return bm25.document_frequency(self._lexicon, terms)
 
 
+async def _tested_engine(model: schema.Model, place: Place) -> Engine:
+    engine = await build_engine(model, ("generate",), place)
+    await self_test.check(engine, ("generate",), TEST_SECONDS)
+    return engine
+
+
 class DescribePart(ExtractPart):
     """Describes the groups of each span by a language model, all at once; the extractive summary stands in where it cannot.
 
@@ -100,7 +108,7 @@ class DescribePart(ExtractPart):
         super().__init__(inputs, draft, node.stand_in, model, cache, place)
         self._duplicate_similarity = node.duplicate_similarity
         self._runner = asyncio.Runner()  # one event loop for all spans: the engine lives in it
-        self._describer = Describer(node, self._runner.run(build_engine(node.model, ("generate",), place)))
+        self._describer = Describer(node, self._runner.run(_tested_engine(node.model, place)))
 
     def _summarise(self, groups: range) -> list[Summary]:
         return self._runner.run(self._describe_all(groups))

@@ -13,11 +13,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from actors.engines import self_test
 from actors.engines.engine import Engine
 from actors.engines.onnx import OnnxEmbedder, embedding_digest, find_model
 from conf import schema
 
 Vectors = NDArray[np.float32]
+TEST_SECONDS = 300.0  # the first answers of a large model wait for its kernels to be compiled
 
 
 class Place(NamedTuple):
@@ -79,7 +81,13 @@ class ModelEmbedder:
         self._node = node
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="embedder", daemon=True).start()
-        self._engine = asyncio.run_coroutine_threadsafe(build_engine(node.model, ("embed",), place), self._loop).result()
+        self._engine = asyncio.run_coroutine_threadsafe(self._start(place), self._loop).result()
+
+    async def _start(self, place: Place) -> Engine:
+        engine = await build_engine(self._node.model, ("embed",), place)
+        prefixes = {"query_prefix": self._node.query_prefix, "document_prefix": self._node.document_prefix}
+        await self_test.check(engine, ("embed",), TEST_SECONDS, **prefixes)
+        return engine
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, dict[str, int]]:
         tokens, node = self._engine.tokens, self._node
