@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from actors.algorithms.loops.methods import METHODS
 from actors.artifacts import metrics as metric_files
 from actors.artifacts.store import Address
 from conf import schema
 from conf.load import BadConfig
 from jobs import building, session
-from jobs.run_queries import simulated
 from jobs.stages import Addresses
 
 Key = tuple[str, str, int]  # collection, method, seed
@@ -55,6 +55,12 @@ def finished(variant: schema.Settings) -> Made:
     usage = building.counts(addresses["run"])["usage"]
     per_query = metric_files.open_metrics(addresses["metrics"].folder)["per_query"]
     return Made(variant, {kind: addresses[kind] for kind in ("run", "metrics", "index", "queries")}, per_query, usage)
+
+
+def simulated(settings: schema.Settings) -> bool:
+    """Whether a judge of this run answers from the relevance judgements: whatever shows its figures must say so."""
+    asked = METHODS[settings.loop.method].asks
+    return any(isinstance(settings.answering.node_of(role), schema.SimulatedJudge) for role in asked)
 
 
 def suffix_of(made: Mapping[Key, Made]) -> str:

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from actors.algorithms.loops.methods import METHODS
 from actors.artifacts import run as run_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.store import Address, open_manifest
 from actors.roles import SHELLS
 from conf import schema
 from jobs import build_queries, building, costs, session
+from jobs.comparing import simulated
 from jobs.console import Progress, say, table
 from jobs.online import Service, service
 from jobs.stages import Addresses
@@ -65,12 +65,6 @@ def make(
     made_with = {"judges": "simulated"} if simulated(settings) else {}
     tag = "-".join(["garen", settings.loop.method, *made_with.values()])
     return {**made_with, **run_files.write(folder, [q.query_id for q in queries], tag)}
-
-
-def simulated(settings: schema.Settings) -> bool:
-    """Whether a judge of this run answers from the relevance judgements: whatever shows its figures must say so."""
-    asked = METHODS[settings.loop.method].asks
-    return any(isinstance(settings.answering.node_of(role), schema.SimulatedJudge) for role in asked)
 
 
 def show(counts: Mapping[str, Any]) -> None:
