@@ -121,10 +121,11 @@ class Index:
         Raises ValueError when it does not fit the corpus.
         """
         neighbours = np.load(path, mmap_mode="r")
-        if neighbours.ndim != 2 or len(neighbours) != len(self.group_of) or neighbours.dtype.kind != "i":
+        fits = neighbours.ndim == 2 and len(neighbours) == len(self.group_of) and neighbours.dtype.kind == "i"
+        if not fits or (neighbours.size and not -1 <= neighbours.min() <= neighbours.max() < len(neighbours)):
             raise ValueError(
-                f"{path}: {neighbours.dtype} {neighbours.shape}; expected integers, one line for each of the corpus' "
-                f"{len(self.group_of):,} documents. Give loop.neighbours a graph of this corpus."
+                f"{path}: {neighbours.dtype} {neighbours.shape}; expected rows of the corpus or -1, one line for each "
+                f"of its {len(self.group_of):,} documents. Give loop.neighbours a graph of this corpus."
             )
         return _Neighbours(neighbours, self.group_of, self.members)
 

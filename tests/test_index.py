@@ -62,10 +62,21 @@ def test_another_graph_has_the_same_groups(toy_index: Index, tmp_path: Path) -> 
     assert graph.group_of is toy_index.group_of and graph.members(1).tolist() == [3, 4, 5]
 
 
-@pytest.mark.parametrize("wrong", [np.zeros((11, 2), np.int32), np.zeros(12, np.int32), np.zeros((12, 2), np.float32)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((11, 2), np.int32),
+        np.zeros(12, np.int32),
+        np.zeros((12, 2), np.float32),
+        np.full((12, 1), 12),
+        np.full((12, 1), -2),
+    ],
+)
 def test_a_graph_of_something_else_is_refused(toy_index: Index, tmp_path: Path, wrong: np.ndarray) -> None:
     np.save(tmp_path / "graph.npy", wrong)
-    said = r"graph\.npy: \w+ \(.*\); expected integers, one line for each of the corpus' 12 documents\. Give loop\.neighbours"
+    said = (
+        r"graph\.npy: \w+ \(.*\); expected rows of the corpus or -1, one line for each of its 12 documents\. Give loop\.neighbours"
+    )
     with pytest.raises(ValueError, match=said):
         toy_index.with_neighbours(str(tmp_path / "graph.npy"))
 

@@ -34,6 +34,7 @@ MAY_IMPORT = {
         "actors.engines",
         "actors.algorithms",
         "actors.artifacts",
+        "actors.corpora.records",  # BadInput
         "actors.index",
     ),
     "jobs": ("conf", "jobs", "actors"),

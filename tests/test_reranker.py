@@ -25,12 +25,18 @@ from conf.load import compose
 from tests import toy
 
 
+async def started(shell: Any, ask: Ask) -> list[Scores]:
+    await shell.start()
+    answers: list[Scores] = await shell.answer([ask])
+    return answers
+
+
 def test_the_toy_s_tables(toy_index: Index) -> None:
     answering = toy_index.answering
     ask = Ask(str(toy_index.folder), "q1", "copper", [0, 3, 1, 6])
-    assert asyncio.run(Reranker(answering.reranker).answer([ask])) == [Scores([0.5, 0.3, 0.1, 0.4], "ok", {})]
+    assert asyncio.run(started(Reranker(answering.reranker, None), ask)) == [Scores([0.5, 0.3, 0.1, 0.4], "ok", {})]
     groups = ask._replace(rows=[2, 0], of=GROUPS)
-    assert asyncio.run(Navigator(answering.navigator).answer([groups])) == [Scores([0.6, 0.2], "ok", {})]
+    assert asyncio.run(started(Navigator(answering.navigator, None), groups)) == [Scores([0.6, 0.2], "ok", {})]
 
 
 @pytest.mark.parametrize("shell", SHELLS.values())
@@ -47,13 +53,13 @@ def test_a_shell_gives_what_its_judge_says(shell: Any) -> None:
 
 def test_a_configuration_names_its_judge(toy_index: Index) -> None:
     judges = compose(("reranker.lexical_weight=0.5", "reranker.plan_steps=7"))
-    assert isinstance(build_judge(toy_index.answering.reranker, "reranker"), TableJudge)
-    assert isinstance(build_judge(judges.reranker, "reranker"), EmbeddingJudge)
-    assert isinstance(build_judge(judges.navigator, "navigator"), EmbeddingJudge)
-    assert isinstance(build_judge(compose(("reranker=simulated",)).reranker, "reranker"), SimulatedJudge)
+    assert isinstance(asyncio.run(build_judge(toy_index.answering.reranker, "reranker", None)), TableJudge)
+    assert isinstance(asyncio.run(build_judge(judges.reranker, "reranker", None)), EmbeddingJudge)
+    assert isinstance(asyncio.run(build_judge(judges.navigator, "navigator", None)), EmbeddingJudge)
+    assert isinstance(asyncio.run(build_judge(compose(("reranker=simulated",)).reranker, "reranker", None)), SimulatedJudge)
     unknown: Any = schema.Metrics(["map"])
     with pytest.raises(TypeError, match="no judge for Metrics"):
-        build_judge(unknown, "reranker")
+        asyncio.run(build_judge(unknown, "reranker", None))
 
 
 def test_simulated_judges_err_by_the_run_s_seed() -> None:
@@ -75,9 +81,9 @@ def test_inside_a_process_a_judge_is_loaded_when_it_is_first_asked_and_once(
     loaded: list[str] = []
     read = roles.Reranker
 
-    def counted(node: schema.Reranker) -> Reranker:
+    def counted(node: schema.Reranker, place: Any) -> Reranker:
         loaded.append(node.judge)
-        return read(node)
+        return read(node, place)
 
     monkeypatch.setattr(roles, "SHELLS", {**SHELLS, "reranker": counted})
     reached = in_process(toy_index.answering)

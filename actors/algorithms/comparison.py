@@ -38,7 +38,7 @@ def compare(runs: Mapping[str, Sequence[PerQuery]], level: float) -> dict[str, C
     mean = {method: float(table.mean()) for method, table in values.items()}
     compared = {}
     for method, table in values.items():
-        rival = max((m for m in mean if m != method), key=mean.__getitem__, default="")
+        rival = max((m for m in sorted(mean) if m != method), key=mean.__getitem__, default="")  # of equals, the same in any order
         p = _paired(table.mean(axis=0), values[rival].mean(axis=0)) if rival else 1.0
         by_run = table.mean(axis=1)
         std = float(by_run.std(ddof=1)) if len(by_run) > 1 else 0.0

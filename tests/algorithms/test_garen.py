@@ -310,10 +310,10 @@ def from_plenty(left: int, **changed: Any) -> list[int]:
 
 @pytest.mark.parametrize(
     ("left", "of_each"),
-    [(1, (0, 0, 1)), (2, (1, 0, 1)), (3, (1, 1, 1)), (5, (2, 2, 1)), (9, (4, 3, 2)), (10, (5, 3, 2)), (50, (5, 3, 2))],
+    [(1, (1, 0, 0)), (2, (1, 1, 0)), (3, (2, 1, 0)), (5, (3, 1, 1)), (9, (5, 3, 1)), (10, (5, 3, 2)), (50, (5, 3, 2))],
 )
 def test_quotas_of_5_3_2_while_the_budget_lasts(left: int, of_each: tuple[int, int, int]) -> None:
-    """The bounds 5/10 and 8/10 of what is left, rounded down, are where one source ends and the next begins."""
+    """The bounds 5/10 and 8/10 of what is left, rounded up, are where one source ends and the next begins."""
     groups, neighbours, pool = of_each
     assert from_plenty(left, sources=quotas(5, 3, 2)) == [2] * groups + [NEIGHBOURS] * neighbours + [POOL] * pool
 
@@ -664,8 +664,8 @@ def _from_sources(
 
     whole, passed = sum(sources.values()), 0
     for name in ("groups", "neighbours", "pool"):
-        first, passed = room * passed // whole, passed + sources[name]
-        take(name, room * passed // whole - first)
+        first, passed = math.ceil(room * passed / whole), passed + sources[name]
+        take(name, math.ceil(room * passed / whole) - first)
     for name in ("groups", "neighbours", "pool"):
         take(name, room - len(new) if sources[name] else 0)
     filled = take("pool", room - len(new))

@@ -65,3 +65,55 @@ def test_another_part_size_after_a_kill(tmp_path: Path, killed_everywhere) -> No
 def test_no_groups(tmp_path: Path) -> None:
     assert summaries.join(tmp_path, 0) == {}
     assert len(summaries.open_summaries(tmp_path)) == 0
+
+
+# --- what was paid for ------------------------------------------------------------------------------------------------
+
+
+def journal(folder: Path, first: int, groups: list[int], bad: tuple[int, ...] = ()) -> None:
+    kept = summaries.GroupJournal(folder, first)
+    for group in groups:
+        kept.add(LINES[group], {"model_calls": 1, "prompt_tokens": 10 + group}, good=group not in bad)
+
+
+def test_a_journal_gives_back_what_was_good(tmp_path: Path) -> None:
+    journal(tmp_path, 0, [0, 2, 1], bad=(2,))
+    journal(tmp_path, 3, [3])
+    assert summaries.GroupJournal(tmp_path, 0).done == {0: LINES[0], 1: LINES[1]}
+    assert summaries.GroupJournal(tmp_path, 3).done == {3: LINES[3]}
+    assert summaries.GroupJournal(tmp_path, 4).done == {}
+
+
+def test_all_that_was_asked_is_counted_over_every_start(tmp_path: Path) -> None:
+    journal(tmp_path, 0, [0, 1], bad=(1,))
+    journal(tmp_path, 0, [1])
+    journal(tmp_path, 3, [3])
+    assert summaries.usage_so_far(tmp_path) == {"model_calls": 4, "prompt_tokens": 10 + 11 + 11 + 13}
+    assert summaries.usage_so_far(tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize("torn", [1, 20, -1])
+def test_a_line_that_was_torn_is_done_again(tmp_path: Path, torn: int) -> None:
+    journal(tmp_path, 0, [0, 1])
+    path = tmp_path / "parts" / "groups@000000000000.jsonl"
+    first, second = path.read_bytes().splitlines(True)
+    path.write_bytes(first + second[:torn])
+    assert summaries.usage_so_far(tmp_path) == {"model_calls": 1, "prompt_tokens": 10}, "also where its part was made anew"
+    assert summaries.GroupJournal(tmp_path, 0).done == {0: LINES[0]}
+    assert path.read_bytes() == first, "what follows begins a line of its own"
+    journal(tmp_path, 0, [1])
+    assert summaries.GroupJournal(tmp_path, 0).done == {0: LINES[0], 1: LINES[1]}
+
+
+def test_parts_with_an_outcome_are_forgotten_and_made_again(tmp_path: Path) -> None:
+    for first, last in ((0, 2), (2, 3), (3, 5)):
+        summaries.write_part(tmp_path, LINES[first:last], VECTORS[first:last])
+    journal(tmp_path, 0, [0, 1])
+    assert summaries.outcomes_so_far(tmp_path) == {"extractive": 3, "repaired": 2}
+    summaries.forget(tmp_path, "repaired")  # groups 1 and 4
+    assert summaries.outcomes_so_far(tmp_path) == {"extractive": 1}
+    assert summaries.missing_parts(tmp_path, 5, 2) == [(0, 2), (3, 5)]
+    assert set(summaries.GroupJournal(tmp_path, 0).done) == {0, 1}
+    summaries.forget(tmp_path, "no such outcome")
+    assert summaries.outcomes_so_far(tmp_path) == {"extractive": 1}
+    assert make(tmp_path) == {"extractive": 3, "repaired": 2}

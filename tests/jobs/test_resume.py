@@ -17,6 +17,7 @@ import signal
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,13 +53,15 @@ class HashEmbedder:
     """Vectors that depend on the text alone, at once."""
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], dict[str, int]]:
-        return np.array([self.embed_query(text) for text in texts]), {"tokens": sum(map(len, texts))}
+        return np.array([self.embed_query(text).result() for text in texts]), {"tokens": sum(map(len, texts))}
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Future[NDArray[np.float32]]:
+        done: Future[NDArray[np.float32]] = Future()
         vector = np.zeros(16, np.float32)
         for word in text.lower().replace(",", " ").replace(".", " ").split():
             vector[zlib.crc32(word.encode()) % 16] += 1
-        return vector / np.linalg.norm(vector)
+        done.set_result(vector / np.linalg.norm(vector))
+        return done
 
 
 class HereRay:
@@ -83,7 +86,7 @@ def without_ray() -> None:
                 setattr(module, name, stand_in)
     stages["run_queries"].service = _HereService  # type: ignore[attr-defined]
     for name in ("actors.embedder", "actors.summarizer", "actors.judges.embedding"):
-        importlib.import_module(name).build_embedder = lambda model, cache: HashEmbedder()  # type: ignore[attr-defined]
+        importlib.import_module(name).build_embedder = lambda model, cache, place=None: HashEmbedder()  # type: ignore[attr-defined]
     importlib.import_module("jobs.building").start_ray = lambda cluster: None  # type: ignore[attr-defined]
     importlib.import_module("jobs.stages").model_digest = lambda node: "of no model"  # type: ignore[attr-defined]
 

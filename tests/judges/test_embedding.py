@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
 from actors.index import Index
 from actors.judges import embedding
-from actors.judges.embedding import EmbeddingJudge
+from actors.judges.embedding import EmbeddingJudge, QueryEmbedder
 from actors.judges.judge import GROUPS, Ask, Scores
 from tests import toy
 
 
-def towards_x(index: str, query: str) -> np.ndarray:
+async def towards_x(index: str, query: str) -> np.ndarray:
     return np.array([1, 0], np.float32)
 
 
@@ -69,17 +70,16 @@ def test_a_query_is_embedded_once_by_the_model_of_its_index(toy_index: Index, mo
     embedded: list[str] = []
 
     class Embedder:
-        def embed_query(self, text: str) -> np.ndarray:
+        def embed_query(self, text: str) -> Future[np.ndarray]:
             embedded.append(text)
-            return towards_x("", text)
+            vector: Future[np.ndarray] = Future()
+            vector.set_result(np.array([1, 0], np.float32))
+            return vector
 
-    monkeypatch.setattr(embedding, "build_embedder", lambda node, cache: Embedder())
-    embedding.embedded_query.cache_clear()
-    try:
-        for query in ("a", "b", "a"):
-            assert scores(EmbeddingJudge(0.0, 0), toy_index, 1, query=query) == pytest.approx([0.8], abs=1e-3)
-    finally:
-        embedding.embedded_query.cache_clear()
+    monkeypatch.setattr(embedding, "build_embedder", lambda node, cache, place: Embedder())
+    one = EmbeddingJudge(0.0, 0, QueryEmbedder())
+    for query in ("a", "b", "a"):
+        assert scores(one, toy_index, 1, query=query) == pytest.approx([0.8], abs=1e-3)
     assert embedded == ["a", "b"]
 
 

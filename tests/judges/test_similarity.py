@@ -8,19 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from actors import encoder as encoder_module
 from actors.encoder import Encoder
 from actors.index import Index
-from actors.judges import similarity
 from actors.judges.judge import Ask
 from conf import schema
 
 DIRECTION = {"east": [1.0, 0.0], "north": [0.0, 1.0]}
 
 
+async def direction(index: str, text: str) -> np.ndarray:
+    return np.array(DIRECTION[text], np.float32)
+
+
 @pytest.fixture
 def encoder(toy_index: Index, monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    monkeypatch.setattr(similarity, "embedded_query", lambda index, text: np.array(DIRECTION[text], np.float32))
-    return Encoder(toy_index.answering.reranker)
+    monkeypatch.setattr(encoder_module, "QueryEmbedder", lambda place: direction)
+    encoder = Encoder(toy_index.answering.reranker, None)
+    asyncio.run(encoder.start())
+    return encoder
 
 
 def test_one_cosine_for_each_text_and_document_the_first_text_s_first(toy_index: Index, encoder: Encoder) -> None:
@@ -38,4 +44,4 @@ def test_an_answer_does_not_depend_on_its_batch_mates(toy_index: Index, encoder:
 
 def test_the_encoder_of_a_replayed_reranker_replays(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"holds no answers\.parquet"):
-        Encoder(schema.ReplayJudge("replay", str(tmp_path), 0.0))
+        asyncio.run(Encoder(schema.ReplayJudge("replay", str(tmp_path), 0.0), None).start())

@@ -19,7 +19,15 @@ from actors.judges.judge import GROUPS, Ask, Scores, best_first
 from actors.judges.simulated import SimulatedJudge
 from tests import toy
 
-QRELS = {"doc 0": 1, "doc 4": 3, "doc 5": 1, "doc 8": 2, "doc 1": 0, "doc 7": -2, "elsewhere": 9}  # groups: 0 has 1, 1 has 4, 2 has 2
+QRELS = {
+    "doc 0": 1,
+    "doc 4": 3,
+    "doc 5": 1,
+    "doc 8": 2,
+    "doc 1": 0,
+    "doc 7": -2,
+    "elsewhere": 9,
+}  # groups: 0 has 1, 1 has 4, 2 has 2
 
 
 def judged(folder: Path, qrels: Mapping[str, Mapping[str, int]]) -> str:
@@ -35,8 +43,12 @@ def ask(toy_index: Index, tmp_path: Path) -> Ask:
     return Ask(str(toy_index.folder), "q1", toy.QUERY, list(range(12)), queries=judged(tmp_path, {"q1": QRELS, "q2": QRELS}))
 
 
+async def towards_y(index: str, query: str) -> np.ndarray:
+    return np.array([0, 1], np.float32)
+
+
 def answer(ask: Ask, noise: float = 0.0, bias: float = 0.0, seed: int = 0, plan_steps: int = 0) -> Scores:
-    (scores,) = asyncio.run(SimulatedJudge(noise, bias, seed, plan_steps).scores([ask]))
+    (scores,) = asyncio.run(SimulatedJudge(noise, bias, seed, plan_steps, towards_y).scores([ask]))
     assert (scores.outcome, scores.usage, scores.comparable) == ("ok", {}, True)
     return scores
 
@@ -71,8 +83,7 @@ def test_no_judgements_at_all_is_said(ask: Ask, of_none: str, tmp_path: Path) ->
         answer(ask._replace(queries=str(folder) if of_none else ""))
 
 
-def test_bias_goes_from_judgement_to_similarity(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated, "embedded_query", lambda index, query: np.array([0, 1], np.float32))
+def test_bias_goes_from_judgement_to_similarity(ask: Ask) -> None:
     four = ask._replace(rows=[0, 1, 3, 4])  # similarities 0, .6, 1 and 0
     assert answer(four, bias=0.25).values == pytest.approx([0.75 / 3, 0.15, 0.25, 0.75], abs=1e-3)
     assert answer(four, bias=1.0).values == pytest.approx([0, 0.6, 1, 0], abs=1e-3)
@@ -106,7 +117,7 @@ def test_queries_documents_and_groups_have_errors_of_their_own(ask: Ask) -> None
 
 
 def test_a_row_s_value_depends_on_neither_its_request_nor_its_batch(ask: Ask) -> None:
-    judge = SimulatedJudge(0.3, 0.0, 1, 0)
+    judge = SimulatedJudge(0.3, 0.0, 1, 0, towards_y)
     whole = answer(ask, 0.3, seed=1).values
     asks = [ask._replace(rows=rows) for rows in ([7], [3, 0], [11, 7, 4])]
     assert [scores.values for scores in asyncio.run(judge.scores(asks))] == [[whole[row] for row in a.rows] for a in asks]

@@ -143,8 +143,8 @@ def _expand(
 
 
 def _shares(parts: Sequence[int], count: int) -> list[int]:
-    """`count` in proportion to `parts`, whole numbers: the parts themselves when `count` is their sum."""
-    bounds = [count * sum(parts[:i]) // sum(parts) for i in range(len(parts) + 1)]
+    """`count` in proportion to `parts`, whole numbers, the first served first: the parts themselves when `count` is their sum."""
+    bounds = [-(-count * sum(parts[:i]) // sum(parts)) for i in range(len(parts) + 1)]
     return [last - first for first, last in pairwise(bounds)]
 
 
