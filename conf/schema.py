@@ -357,7 +357,8 @@ class EmbeddingReranker:
 
 @dataclass
 class EmbeddingNavigator:
-    judge: str = value("embedding: similarity of the query's vector with the summary's", choices=("embedding",))
+    judge: str = value("embedding: similarity of the query's vector with the group's", choices=("embedding",))
+    vector: str = value("of the group: its summary's, or the mean of its documents'", choices=("summary", "documents"))
 
 
 @dataclass

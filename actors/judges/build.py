@@ -23,7 +23,7 @@ async def build_judge(node: schema.Reranker | schema.Navigator, role: str, place
         case schema.EmbeddingReranker():
             return EmbeddingJudge(node.lexical_weight, node.plan_steps, QueryEmbedder(place))
         case schema.EmbeddingNavigator():
-            return EmbeddingJudge(0.0, 0, QueryEmbedder(place))
+            return EmbeddingJudge(0.0, 0, QueryEmbedder(place), node.vector)
         case schema.ListwiseReranker() | schema.PointwiseJudge():
             if place is None:
                 raise ValueError(f"{role}.judge={node.judge} asks a model: it answers in jobs.search and jobs.run_queries.")

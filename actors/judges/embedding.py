@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actors.engines.build import Place, build_embedder
-from actors.index import open_index
+from actors.index import Index, open_index
 from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
 from actors.judges.plan import stand_in_plan
 
@@ -39,8 +39,12 @@ class QueryEmbedder:
 class EmbeddingJudge:
     """Scores rows by cosine similarity with the query, embedded by the index' model; documents optionally fused with BM25."""
 
-    def __init__(self, lexical_weight: float, plan_steps: int, embed: Embed) -> None:
-        """lexical_weight: share of BM25, normalised to 0..1 within the request. plan_steps: see `stand_in_plan`."""
+    def __init__(self, lexical_weight: float, plan_steps: int, embed: Embed, group_vector: str = "summary") -> None:
+        """lexical_weight: share of BM25, normalised to 0..1 within the request. plan_steps: see `stand_in_plan`.
+
+        group_vector: of a group, its summary's ("summary") or the mean of its documents' ("documents").
+        """
+        self._of_documents = group_vector == "documents"
         self._embed = embed
         self._lexical_weight = lexical_weight
         self._plan_steps = plan_steps
@@ -55,12 +59,22 @@ class EmbeddingJudge:
 
     def _score(self, ask: Ask, query: NDArray[np.float32]) -> NDArray[np.float32]:
         index = open_index(ask.index)
+        if ask.of != DOCUMENTS and self._of_documents:
+            return _means(index, ask.rows) @ query
         vectors = index.vectors if ask.of == DOCUMENTS else index.summaries.vectors
         similarity: NDArray[np.float32] = vectors[ask.rows].astype(np.float32) @ query
         if not self._lexical_weight:
             return similarity
         lexical = _normalised(index.lexical_scores(ask.query, ask.rows))
         return (1 - self._lexical_weight) * _normalised(similarity) + self._lexical_weight * lexical
+
+
+def _means(index: Index, groups: Sequence[int]) -> NDArray[np.float32]:
+    """[n, d] the mean vector of each group's documents, L2-normalised."""
+    members = [index.members(group) for group in groups]
+    first = np.cumsum([0, *map(len, members[:-1])])
+    means = np.add.reduceat(index.vectors[np.concatenate(members)].astype(np.float32), first)
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
 
 
 def _normalised(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -86,3 +86,12 @@ def test_a_query_is_embedded_once_by_the_model_of_its_index(toy_index: Index, mo
 def test_an_answer_does_not_depend_on_its_batch_mates(toy_index: Index) -> None:
     asks = [Ask(str(toy_index.folder), "q", toy.QUERY, rows) for rows in ([0, 1], [11, 4, 2], [7])]
     assert asyncio.run(judge(0.5).scores(asks)) == [asyncio.run(judge(0.5).scores([ask]))[0] for ask in asks]
+
+
+def test_a_group_by_the_mean_of_its_documents(toy_index: Index) -> None:
+    # group 0 holds (1 0), (.8 .6), (.6 .8): their sum (2.4 1.4) has length 2.778
+    means = [toy.VECTORS[group == toy.GROUP_OF].mean(axis=0) for group in (0, 3, 1)]
+    by_documents = EmbeddingJudge(0.0, 0, towards_x, "documents")
+    found = answer(by_documents, Ask(str(toy_index.folder), "q1", toy.QUERY, [0, 3, 1], GROUPS)).values
+    assert found[0] == pytest.approx(2.4 / 2.778, abs=1e-3)
+    assert found == pytest.approx([float(mean[0] / np.linalg.norm(mean)) for mean in means], abs=1e-3)
