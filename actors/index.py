@@ -52,13 +52,6 @@ class Index:
         self.embeddings: schema.Embeddings = schema.revive(
             schema.Embeddings, schema.merged(manifest["config"]["embeddings"], manifest["aside"]["embeddings"])
         )
-        node = manifest["aside"]["answering"]
-        self.answering = schema.Answering(  # how it was meant to be searched when it was built; a job says it anew
-            schema.Bm25FirstStage(**node["first_stage"]),
-            schema.revive(schema.Loop, node["loop"]),
-            schema.revive(schema.Reranker, node["reranker"]),
-            schema.revive(schema.Navigator, node["navigator"]),
-        )
 
     @classmethod
     def open(cls, folder: str | Path) -> Index:
@@ -70,6 +63,26 @@ class Index:
         for kind, name in manifest["inputs"].items():
             open_manifest(path.parent / name, kind)
         return cls(path, manifest)
+
+    @cached_property
+    def answering(self) -> schema.Answering:
+        """How it was meant to be searched when it was built; a job says it anew.
+
+        Raises BadArtifact when it was built by a version that had other settings.
+        """
+        node = self.manifest["aside"]["answering"]
+        try:
+            return schema.Answering(
+                schema.Bm25FirstStage(**node["first_stage"]),
+                schema.revive(schema.Loop, node["loop"]),
+                schema.revive(schema.Reranker, node["reranker"]),
+                schema.revive(schema.Navigator, node["navigator"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadArtifact(
+                f"{self.folder}: was built for other settings of loop and judges than this version has ({error}). Remove this "
+                "folder and run jobs.build_index again, which takes seconds, or give answering=..."
+            ) from None
 
     @property
     def models(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -149,3 +150,12 @@ def test_a_part_that_is_gone_or_damaged_is_named_with_the_remedy(own: Path, kind
     shutil.rmtree(part)
     with pytest.raises(BadArtifact, match=f"{part} does not exist. Run its job: python -m jobs.build_{kind}"):
         Index.open(own)
+
+
+def test_settings_of_another_version_matter_only_when_they_are_asked_for(toy_index: Index) -> None:
+    manifest = json.loads(json.dumps(toy_index.manifest))
+    del manifest["aside"]["answering"]["loop"]["K_g"]
+    index = Index(toy_index.folder, manifest)
+    assert index.search(toy.QUERY, answering=toy_index.answering)
+    with pytest.raises(BadArtifact, match=r"built for other settings .*K_g.* run jobs\.build_index again"):
+        index.search(toy.QUERY)
