@@ -20,8 +20,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from conf import schema
+from conf import schema, templates
 from conf.load import BadConfig, compose, load, quoted
+from conf.load import _prompt as load_prompt
 from jobs import building, session
 from jobs.search import read_question
 
@@ -29,12 +30,14 @@ CONF = Path(schema.__file__).parent
 OPTIONS = {
     node.name: sorted(path.stem for path in node.glob("*.yaml"))
     for node in sorted(CONF.iterdir())
-    if node.is_dir() and any(node.glob("*.yaml")) and node.name != "experiment"  # an experiment chooses files of other nodes
+    if node.is_dir() and any(node.glob("*.yaml")) and node.name not in ("experiment", "model")  # they go into other nodes
 }
 GIVEN = {  # what a file leaves to the user
     ("embeddings", "onnx"): ["embeddings.model=/models/x"],
     ("reranker", "table"): ["reranker.path=/data/documents.tsv"],
     ("navigator", "table"): ["navigator.path=/data/groups.tsv"],
+    ("reranker", "replay"): ["reranker.path=/data/run-1"],
+    ("navigator", "replay"): ["navigator.path=/data/run-1"],
 } | {
     (node, name): [f"{node}.path=/data/x"]
     for node in ("corpus", "queries")
@@ -75,7 +78,8 @@ def test_experiments_change_what_they_are_named_for() -> None:
 
 def test_the_paper_s_values() -> None:
     settings = compose([])
-    assert settings.loop == schema.GarenLoop("garen", 20, 10, 100, 20, 4, "candidates", 0.6, 0.01)
+    sources = schema.Sources(groups=10, neighbours=0, pool=0)
+    assert settings.loop == schema.GarenLoop("garen", 20, 10, 100, 20, 4, "candidates", "navigator", sources, 0.6, 0.01)
     assert (settings.graph.k, settings.groups.max_size, settings.groups.resolution, settings.groups.randomness) == (
         16,
         20,
@@ -121,7 +125,7 @@ def test_every_field_says_what_it_means_and_has_no_default(node: type) -> None:
         assert kind not in (int, float) or each.metadata["minimum"] is not None or each.name == "missing"
 
 
-@pytest.mark.parametrize("top", [f.name for f in dataclasses.fields(schema.Settings)])
+@pytest.mark.parametrize("top", [f.name for f in dataclasses.fields(schema.Settings) if f.name != "overrides"])
 def test_every_node_has_its_folder_and_every_root_key_its_line(top: str) -> None:
     root = yaml.safe_load((CONF / "config.yaml").read_text())
     assert ((CONF / top).is_dir() and any(top in line for line in root["defaults"] if isinstance(line, dict))) or top in root
@@ -345,3 +349,90 @@ def test_the_command_line_s_own_words_for_an_unknown_file(
     assert end.value.code == 2
     message = capsys.readouterr().err
     assert "Could not find 'corpus/nope'" in message and "scifact" in message and "python_docs" in message
+
+
+# --- models and prompts -----------------------------------------------------------------------------------------------
+
+MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+PROMPT_OF = {
+    "reranker": ("listwise", "reranker_plain", "Rank {documents} for {query}."),
+    "navigator": ("pointwise", "navigator", "Does {document} help with {query}?"),
+    "summaries": ("llm", "summarizer", "Describe {documents}."),
+}
+
+
+@pytest.mark.parametrize("turn", range(-(-len(MODELS) // 3)))
+def test_every_model_fits_every_node_that_asks_one(turn: int) -> None:
+    nodes = {"reranker": "listwise", "navigator": "pointwise", "summaries": "llm"}
+    chosen = {node: MODELS[(turn * 3 + i) % len(MODELS)] for i, node in enumerate(nodes)}
+    embeddings = OPTIONS["embeddings"][turn % len(OPTIONS["embeddings"])]
+    overrides = [f"{node}={file}" for node, file in nodes.items()] + [f"model@{node}.model={m}" for node, m in chosen.items()]
+    overrides += [f"{node}.model.name=mine" for node, model in chosen.items() if model == "openai"]
+    settings = compose([*overrides, f"embeddings={embeddings}", *GIVEN.get(("embeddings", embeddings), [])])
+    for node, name in chosen.items():
+        model, written = getattr(settings, node).model, yaml.safe_load((CONF / "model" / f"{name}.yaml").read_text())["name"]
+        assert model.name == {"???": "mine"}.get(written, written.replace("${artifacts.root}", settings.artifacts.root))
+        assert isinstance(model, schema.OpenAIModel) == (name in ("openai", "gpt_4o_mini"))
+    assert isinstance(settings.embeddings, schema.OnnxEmbeddings) == (embeddings in ("minilm", "onnx"))
+
+
+def test_an_endpoint_s_model_needs_a_name() -> None:
+    with pytest.raises(BadConfig, match=r"^reranker\.model\.name='\?\?\?': expected a value"):
+        compose(["reranker=listwise", "model@reranker.model=openai"])
+
+
+def test_the_paper_s_experiment() -> None:
+    settings = compose(["experiment=paper"])
+    reranker, navigator, summaries, embeddings = settings.reranker, settings.navigator, settings.summaries, settings.embeddings
+    assert isinstance(reranker, schema.ListwiseReranker) and reranker.model.name.startswith("Qwen/Qwen3-Next-80B-A3B")
+    assert isinstance(navigator, schema.PointwiseJudge) and navigator.model.name == "Qwen/Qwen3-Reranker-4B"
+    assert isinstance(summaries, schema.LlmSummaries) and summaries.model == reranker.model
+    assert isinstance(embeddings, schema.ModelEmbeddings) and embeddings.model.name == "Qwen/Qwen3-Embedding-4B"
+    reasoning = compose(["experiment=paper", "reranker=listwise_reasoning", "loop.p=0.5", "run_seed=3"])
+    assert isinstance(reasoning.reranker, schema.ListwiseReranker) and isinstance(reasoning.loop, schema.GarenLoop)
+    assert (reasoning.reranker.least, reasoning.reranker.seed, reasoning.loop.p) == (10, 3, 0.5)
+    assert "[Reasoning Trace]" in reasoning.reranker.prompt["system"]
+
+
+def test_a_prompt_is_loaded_into_its_node_by_name_and_by_path(tmp_path: Path) -> None:
+    own = []
+    for node, (file, _, text) in PROMPT_OF.items():
+        (tmp_path / f"{node}.txt").write_text(f"A note.\r\n--- user\r\n\r\n{text}\r\n")
+        own += [f"{node}={file}", f"{node}.prompt={tmp_path}/{node}.txt"]
+    named, by_path = compose(own[::2]), compose(own)
+    for node, (_, name, text) in PROMPT_OF.items():
+        (form,) = (f.metadata["prompt"] for f in dataclasses.fields(getattr(named, node)) if f.name == "prompt")
+        assert getattr(named, node).prompt == templates.parse((CONF / "prompts" / f"{name}.txt").read_text(), form)
+        assert getattr(by_path, node).prompt == {"user": text}
+        assert schema.identity(getattr(by_path, node))["prompt"] == {"user": text}, "what it says counts, not where it lies"
+
+
+BROKEN = {
+    b"--- user\nRank {documents}.": r"the field \{query\} is missing: a listwise template shows the model documents, query",
+    b"--- user\n{documents} {query} {colour}": r"the field \{colour\} is not known",
+    b"--- users\n{documents} {query}": "the line '--- users': expected one of system, user, instruct",
+    b"{documents} {query}": r"the parts \[\]: a listwise template has a user part",
+    b"--- system\n\n--- user\n{documents} {query}": "the part 'system' is empty",
+    b"--- user\n{documents} {query} \xff": "can't decode byte 0xff",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: str(len(text)))
+def test_a_broken_template_is_named_with_its_key_and_file(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_bytes(text)
+    said = rf"^reranker\.prompt='{path}': expected a template that can be used; {path}: .*{BROKEN[text]}.* Mend the file\.$"
+    with pytest.raises(BadConfig, match=said):
+        load_prompt(str(path), "reranker.prompt", "listwise")
+
+
+@pytest.mark.parametrize("name", ["no_such_prompt", "prompts/reranker_plain.txt", "/no/such/file.txt"])
+def test_a_prompt_that_is_not_there_lists_those_that_are(name: str) -> None:
+    with pytest.raises(BadConfig, match=rf"^summaries\.parts_prompt='{name}': expected a file of conf/prompts \(.*summarizer_p"):
+        compose(["summaries=llm", f"summaries.parts_prompt={name}"])
+
+
+def test_a_broken_template_ends_a_job_with_that_message(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("--- user\nOnly {query}.")
+    with pytest.raises(BadConfig, match=rf"^navigator\.prompt='{tmp_path}/mine\.txt': .*the field \{{document\}} is missing"):
+        compose(["navigator=pointwise", f"navigator.prompt={tmp_path}/mine.txt"])

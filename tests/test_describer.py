@@ -27,8 +27,9 @@ from tests.scripted import MODEL, Answer, ScriptedEngine, shown
 
 STAND_IN = schema.ExtractiveSummaries("extractive", 2, 1, 3, 200, 5, 2000, 0.95, 0.7)
 NODE = schema.LlmSummaries(
-    "llm", MODEL, prompt={"user": "Describe {n}:\n{documents}"}, parts_prompt={"user": "Join {n}:\n{documents}"}, document_tokens=30,
-    answer_tokens=40, attempts=3, temperature=0.5, seed=100, duplicate_similarity=0.999, stand_in=STAND_IN, stand_ins=0.5,
+    "llm", MODEL, prompt={"user": "Describe {n}:\n{documents}"}, parts_prompt={"user": "Join {n}:\n{documents}"},
+    document_tokens=30, answer_tokens=40, attempts=3, temperature=0.5, seed=100, duplicate_similarity=0.999,
+    stand_in=STAND_IN, stand_ins=0.5,
 )  # fmt: skip
 ROOM = 60  # words of a prompt: MODEL's, less the answer's and a chat template's
 TIGHT = replace(NODE, model=replace(MODEL, max_model_len=ROOM + 40 + 64))

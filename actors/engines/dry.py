@@ -54,8 +54,8 @@ def tokens_of(model: schema.Model) -> Tokens:
     """The model's tokenizer where its tokenizer.json is at hand, in its folder or in the hub's cache; else an estimate."""
     if isinstance(model, schema.OpenAIModel):
         return load_tokens(model.tokenizer)
-    if Path(model.name).is_dir() and (Path(model.name) / "tokenizer.json").is_file():
-        return load_tokens(model.name)
+    if Path(model.name).is_absolute():  # no name of the hub, which refuses it
+        return load_tokens(model.name) if (Path(model.name) / "tokenizer.json").is_file() else EstimatedTokens()
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:

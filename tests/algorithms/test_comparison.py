@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -92,6 +92,7 @@ def test_of_equally_good_rivals_the_order_of_methods_chooses_none() -> None:
 VALUES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1), min_size=4, max_size=4)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=4), st.permutations(range(4)), st.randoms())
 def test_the_order_of_queries_and_methods_changes_nothing(tables: list, order: list[int], draw) -> None:  # type: ignore[no-untyped-def, type-arg]
     runs = {f"m{i}": [dict(zip("abcd", run, strict=True)) for run in table] for i, table in enumerate(tables)}
@@ -99,6 +100,7 @@ def test_the_order_of_queries_and_methods_changes_nothing(tables: list, order: l
     other = {m: [{"abcd"[i]: run["abcd"[i]] for i in order} for run in runs[m]] for m in methods}
     found = compare(runs, 0.05)
     assert compare(other, 0.05) == found
-    for method, one_found in found.items():
-        assert 0 <= one_found.p <= 1 and one_found.std >= 0
-        assert not one_found.significant or one_found.mean == max(f.mean for f in found.values())
+    best = max(each.mean for each in found.values())
+    for each in found.values():
+        assert 0 <= each.p <= 1 and each.std >= 0
+        assert each.mean == best or not each.significant

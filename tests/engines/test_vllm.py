@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from actors.algorithms.prompts import Limits, Message, Prompt, yes_no
 from actors.corpora.records import BadInput
-from actors.engines import self_test
-from actors.engines import vllm as engine
+from actors.engines import self_test, vllm_start
 from actors.engines.engine import EngineError, Sampling
 from actors.engines.vllm import VllmEngine
 from conf import schema
@@ -39,6 +38,10 @@ TEXTS = [
     "",
     "The heart is a muscle whose beats pump blood. " * 60,
 ]
+
+
+DIGIT = {"type": "integer", "minimum": 1, "maximum": 9}
+LONG = Sampling(400, schema=json.dumps({"type": "array", "items": DIGIT, "minItems": 200}))  # no end of the model's own choice
 
 
 def needs_vllm(test: Any) -> Any:
@@ -119,16 +122,16 @@ def test_a_missing_vllm_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("cpu", [True, False])
 def test_the_environment_of_a_cpu_is_set_on_a_cpu_only(monkeypatch: pytest.MonkeyPatch, cpu: bool) -> None:
     environment = {"OMP_NUM_THREADS": "7"}
-    monkeypatch.setattr(engine.os, "environ", environment)
-    monkeypatch.setattr(engine, "_is_cpu_build", lambda: cpu)
-    assert engine._prepare_environment("/models/some") is cpu
+    monkeypatch.setattr(vllm_start.os, "environ", environment)
+    monkeypatch.setattr(vllm_start, "_is_cpu_build", lambda: cpu)
+    assert vllm_start._prepare_environment("/models/some") is cpu
     assert environment["OMP_NUM_THREADS"] == "7", "what is set stays"
     assert environment["HF_HUB_OFFLINE"] == "1" and ("VLLM_CPU_KVCACHE_SPACE" in environment) is cpu
 
 
 def test_one_engine_cannot_embed_and_generate() -> None:
     with pytest.raises(BadInput, match="cannot embed, yes_no: configure two models"):
-        engine._arguments(node("some/model"), {"embed", "yes_no"}, on_cpu=True)
+        vllm_start._arguments(node("some/model"), {"embed", "yes_no"}, on_cpu=True)
 
 
 # --- embedding ---
@@ -185,11 +188,12 @@ def test_temperature_0_gives_the_same_answer_again(answering: Served) -> None:
 
 @needs_vllm
 def test_json_follows_its_schema_even_from_a_random_model(answering: Served) -> None:
-    numbers = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 9}, "minItems": 3, "maxItems": 3}
+    numbers = {"type": "array", "items": DIGIT, "minItems": 3, "maxItems": 3}
     rules = {"type": "object", "properties": {"order": numbers}, "required": ["order"], "additionalProperties": False}
     generated = answering(answering.engine.generate(said("answer"), Sampling(100, schema=json.dumps(rules))))
-    assert generated.finished and len(json.loads(generated.text)["order"]) == 3
-    assert " " not in generated.text and "\n" not in generated.text
+    answer = json.loads(generated.text)
+    assert generated.finished and len(answer["order"]) == 3
+    assert generated.text == json.dumps(answer), "no room for white space without end"
 
 
 def first_token_probabilities(model: str, text: str) -> tuple[NDArray[np.float64], list[str]]:
@@ -246,7 +250,7 @@ def test_a_bad_request_takes_no_other_with_it(answering: Served) -> None:
 def test_an_abandoned_request_leaves_the_engine(answering: Served) -> None:
     async def abandoned() -> int:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(answering.engine.generate(said("muscle"), Sampling(400)), 0.05)
+            await asyncio.wait_for(answering.engine.generate(said("muscle"), LONG), 0.05)
         return int(answering.engine._llm.get_num_unfinished_requests())
 
     assert answering(abandoned()) == 0
@@ -276,6 +280,20 @@ def test_the_first_tokens_vector_of_a_causal_model_fails_the_self_test(models: P
             served(self_test.check(served.engine, {"embed"}, 120))
     finally:
         served.close()
+
+
+@needs_vllm
+def test_a_closed_engine_keeps_nobody_waiting(models: Path) -> None:
+    async def closed() -> list[Any]:
+        waiting = asyncio.create_task(served.engine.generate(said("muscle"), LONG))
+        await asyncio.sleep(0.1)
+        await served.engine.close()
+        late = served.engine.generate(said("muscle"), Sampling(4))
+        return await asyncio.wait_for(asyncio.gather(waiting, late, return_exceptions=True), 30)
+
+    served = Served(node(vllm_models.tiny_qwen3(models)), "generate")
+    assert [str(error) for error in served(closed())] == ["aborted", "closed"]
+    served.close()
 
 
 @needs_vllm

@@ -62,7 +62,7 @@ def test_a_model_that_ranks_the_pair_rightly_judges(start: Start, capsys: pytest
 
 @pytest.mark.parametrize(("answer", "outcome"), [("[1] > [2]", "ok"), ("I cannot say.", "unusable"), ("", "unusable")])
 def test_a_model_that_ranks_it_wrongly_is_refused(answer: str, outcome: str, start: Start) -> None:
-    said = rf"^reranker: scripted did not rank .* \(outcome {outcome}\)\. Check prompt and chat template.*reranker\.self_test=report"
+    said = rf"^reranker: scripted did not rank .* \(outcome {outcome}\)\. Check prompt and chat template.*self_test=report\.$"
     with pytest.raises(BadInput, match=said):
         start(LISTWISE, ranks(answer))
 
