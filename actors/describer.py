@@ -57,7 +57,8 @@ class Describer:
         if not usable:
             return described[0]._replace(usage=usage)
         joined = await self._ask(self._of_parts, usable)
-        return joined._replace(usage=joined.usage + usage)
+        partly = len(usable) < len(parts) and joined.outcome == answers.OK
+        return joined._replace(usage=joined.usage + usage, outcome=answers.REPAIRED if partly else joined.outcome)
 
     def _parts(self, texts: Sequence[str]) -> list[Sequence[str]]:
         """As few parts as fit, of about equal size; a part has two documents at least, which are cut to fit."""

@@ -7,7 +7,7 @@ import inspect
 import json
 from pathlib import Path
 
-MODULES = ("statistics", "textwrap", "shutil", "bisect", "heapq", "random", "fnmatch", "glob", "calendar", "colorsys", "copy", "csv")
+MODULES = ("statistics", "textwrap", "shutil", "bisect", "heapq", "random", "fnmatch", "glob", "calendar", "colorsys", "copy")
 QUESTIONS = {
     "q1": ("find the middle value of some numbers", ["statistics.median"]),
     "q2": ("wrap a paragraph so that its lines fit a width", ["textwrap.wrap", "textwrap.fill"]),

@@ -31,7 +31,9 @@ class ListwiseJudge:
                 self._template, ask.query, texts_of(ask), self._node.least, self._engine.tokens, self._limits
             )
             generated = await self._engine.generate(prompt, self._sampling)
-        except (EngineError, ValueError) as error:  # ValueError: not even the query fits
+        except EngineError as error:
+            return failed(ask, f"{FAILED}: {error}")._replace(usage={"model_calls": 1, "failed_calls": 1})
+        except ValueError as error:  # not even the query fits
             return failed(ask, f"{FAILED}: {error}")
         ranking = answers.parse_ranking(generated.text, len(ask.rows), self._node.least)
         values = [0.0] * len(ask.rows)

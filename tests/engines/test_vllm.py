@@ -45,7 +45,7 @@ LONG = Sampling(400, schema=json.dumps({"type": "array", "items": DIGIT, "minIte
 
 
 def needs_vllm(test: Any) -> Any:
-    for mark in (pytest.mark.slow, pytest.mark.skipif(find_spec("vllm") is None, reason="run it in .venv-vllm")):
+    for mark in (pytest.mark.vllm, pytest.mark.skipif(find_spec("vllm") is None, reason="run it in .venv-vllm")):
         test = mark(test)
     return test
 
