@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from actors.algorithms.loops.dialogue import POOL, source_name
+from actors.algorithms.loops.dialogue import source_name
 from actors.artifacts import run as run_files
 from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.store import open_manifest
@@ -64,13 +64,17 @@ def _show_turn(index: Index, turn: dict[str, Any], gold: dict[int, str]) -> None
         known = f", {turn['reused_scores']} scored before" if turn["reused_scores"] else ""
         say(f"    weighed: {len(turn['candidates'])} groups around the window{known}; {len(turn['navigated'])} newly scored, "
             f"{turn['navigated_from_pool']} of them from the pool")  # fmt: skip
+    if turn["step"] >= 0:
+        say(f"    step {turn['step'] + 1} of {len(turn['steps'])} leads on: {turn['steps'][turn['step']]}")
     expanded = Counter(turn["added_from"])
+    if expanded and not turn["candidates"]:
+        say(f"    added {', '.join(f'{count} from {source_name(source)}' for source, count in expanded.items())}")
     score = dict(zip(turn["eligible"], turn["eligible_scores"], strict=True))
     if expanded and turn["candidates"]:
         say(f"    {'explored' if turn['explore'] else 'exploited'} {len(expanded)} sources for {len(turn['added'])} documents:")
     for group, count in list(expanded.items())[:SHOWN] if turn["candidates"] else ():
-        if group == POOL:
-            say(f"      {count} from the pool, since the groups ran out")
+        if group < 0:
+            say(f"      {count} from {source_name(group)}")
         else:
             say(f"      {count} from group {group} ({score.get(group, float('nan')):.3f}: {index.summaries[group].concept})")
     if len(expanded) > SHOWN and turn["candidates"]:
