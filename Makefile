@@ -8,7 +8,7 @@ quickstart: .venv/installed
 	$(BIN)/python -m jobs.quickstart
 
 test: .venv/installed-test lint
-	RAY_AUTH_MODE=disabled $(BIN)/python -m pytest -m "not slow and not collection and not vllm and not gpu"
+	RAY_AUTH_MODE=disabled $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not collection and not vllm and not gpu"
 
 # minutes: real collections below $$GAREN_COLLECTIONS, Ray clusters, jobs that are killed
 test-slow: .venv/installed-test
