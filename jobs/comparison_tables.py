@@ -48,7 +48,7 @@ def effect(made: Mapping[Key, Made], found: Results, measure: str, simulated: st
     lines = []
     for method in part(made, 1):
         row = [found[collection, measure][method] for collection in collections]
-        cells = [f"{f.mean:.3f}" + (f" ±{f.std:.3f}" if f.std else "") + ("*" if f.significant else "") for f in row]
+        cells = [f"{f.mean:.3f}" + (f" ±{f.std:.3f}" if f.std >= 0.0005 else "") + ("*" if f.significant else "") for f in row]
         lines.append([method, *cells, f"{sum(f.mean for f in row) / len(row):.3f}"])
     return measure + _suffix(simulated), ["method", *collections, "mean"], lines
 
