@@ -79,7 +79,7 @@ def show(counts: Mapping[str, Any]) -> None:
         say(f"  {empty:,} queries share no word with any document: the first stage found nothing, so their answer is empty")
     for role in told:
         for name, number in usage[role].items():
-            if name not in ("calls", "judged", "outcome ok", "model_calls") and not name.endswith("_tokens"):
+            if number and name not in ("calls", "judged", "outcome ok", "model_calls") and not name.endswith("_tokens"):
                 say(f"  {role}: {number:,} {name.removeprefix('outcome ')}")
 
 
