@@ -13,7 +13,7 @@ from typing import Any
 from actors.artifacts.store import Address, add_timings, draft, finish, open_manifest, open_timings
 from conf import schema
 from conf.load import BadConfig
-from jobs.console import duration, say
+from jobs.console import duration, end_if_interrupted, say
 from jobs.ray_session import start_ray
 from jobs.stages import Addresses
 
@@ -46,6 +46,7 @@ def build(
         if ray:
             start_ray(settings.cluster)
         counts = make(settings, inputs, folder)
+        end_if_interrupted()
         seconds = time.monotonic() - start
         add_timings(folder, [("", kind, seconds)])
         finish(address, counts)

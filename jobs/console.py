@@ -11,6 +11,20 @@ EVERY = 2.0  # seconds between two lines of progress: a submitted job's log is a
 
 
 _hushed = False
+_interrupted = False
+
+
+def interrupt(number: int, frame: object) -> None:
+    """A signal's handler: ends the job, at its next step where Python swallows the exception (in a destructor, in a callback)."""
+    global _interrupted
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def end_if_interrupted() -> None:
+    """Raise KeyboardInterrupt once more if the job was told to end and did not."""
+    if _interrupted:
+        raise KeyboardInterrupt
 
 
 def say(text: str = "") -> None:
@@ -41,7 +55,8 @@ class Progress:
             say(f"  {what}: {done:,} of {total:,} {unit} were done before; going on from there")
 
     def advance(self, count: int) -> None:
-        """Count finished work, and say so when a line is due."""
+        """Count finished work, and say so when a line is due. Raises KeyboardInterrupt when the job was told to end."""
+        end_if_interrupted()
         self._done += count
         now = time.monotonic()
         if now - self._last >= EVERY or self._done >= self._total:

@@ -14,7 +14,7 @@ from typing import Any
 
 from conf import schema
 from conf.load import BadConfig
-from jobs.console import say
+from jobs.console import interrupt, say
 
 APP = "garen"  # Serve applications are <APP>-<job id>-<role>
 CODE = ("conf", "jobs", "actors")
@@ -52,7 +52,7 @@ def start_ray(cluster: schema.Cluster) -> None:
     elif not submitted():
         options["runtime_env"] = code()  # else Serve's replicas run the code of the job that was the first to use Serve
     ray.init(**options)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's handler aborts after 3 s, with deployments left behind
+    signal.signal(signal.SIGTERM, interrupt)  # Ray's handler aborts after 3 s, with deployments left behind
     from ray.data import DataContext
 
     DataContext.get_current().enable_progress_bars = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from actors.corpora.records import BadInput
 from conf import schema
 from conf.load import BadConfig, compose, load, quoted, register_resolvers
 from jobs import helptext
-from jobs.console import fail, say
+from jobs.console import fail, interrupt, say
 from jobs.ray_session import stop_ray, submitted
 
 INPUT_FILES = (
@@ -35,6 +36,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
     @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
     def composed(cfg: DictConfig) -> None:
         with reported():
+            signal.signal(signal.SIGINT, interrupt)
             settings = on_this_machine(load(cfg, HydraConfig.get().overrides.task), submitted())
             try:
                 run(settings)
