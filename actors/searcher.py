@@ -97,10 +97,8 @@ class Searcher:
             finally:
                 clock["loop"] += time.perf_counter() - before
             asked = time.perf_counter()
-            if len(requests) == 1:
-                replies = [await self._ask(requests[0], query)]
-            else:
-                replies = await asyncio.gather(*(self._ask(request, query) for request in requests))
+            others = [asyncio.ensure_future(self._ask(request, query)) for request in requests[1:]]
+            replies = [await self._ask(requests[0], query), *[await other for other in others]]  # all are under way together
             exchanges.append([exchange for _, exchange in replies])
             answers = tuple(answer for answer, _ in replies)
             clock["models"] += time.perf_counter() - asked

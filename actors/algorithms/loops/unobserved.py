@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from actors.algorithms.loops.dialogue import CorpusGraph, Pool
 
@@ -22,14 +24,12 @@ class Unobserved:
         self.excluded = frozenset(excluded)
         self._excluded_rows = np.array(sorted(self.excluded), np.int64)
         self.pool = [doc for doc in pool.docs if doc not in self.excluded] if self.excluded else pool.docs
-        groups: list[int] = graph.group_of[self.pool].tolist() if self.pool else []
-        self.pool_groups = list(dict.fromkeys(groups))  # in the order of their best pool rank
+        groups = graph.group_of[self.pool] if self.pool else np.empty(0, np.int32)
+        self.pool_groups: list[int] = list(dict.fromkeys(groups.tolist()))  # in the order of their best pool rank
         self.observed: dict[int, None] = {}  # in the order of observation
         self._score = pool.score
         self._rank = dict(zip(self.pool, range(len(self.pool)), strict=True))
-        self._pool_of_group: defaultdict[int, list[int]] = defaultdict(list)
-        for doc, group in zip(self.pool, groups, strict=True):
-            self._pool_of_group[group].append(doc)
+        self._pool_of_group = _by_group(self.pool, groups)
         self._gone = Counter(graph.group_of[self._excluded_rows].tolist())  # documents of a group that cannot be added any more
         self._size: dict[int, int] = {}
         self._next_in_pool = 0
@@ -52,7 +52,17 @@ class Unobserved:
         once = np.ones(groups.shape, bool)  # a document votes once for a group, however many of its neighbours are there
         np.not_equal(groups[:, 1:], groups[:, :-1], out=once[:, 1:])
         found, votes = np.unique(groups[once], return_counts=True)
-        return {g: count for g, count in zip(found.tolist(), votes.tolist(), strict=True) if g >= 0 and self.has(g)}
+        with_members: dict[int, int] = {}
+        size, gone, members = self._size, self._gone, self.graph.members  # `has`, without a call for each of some eighty groups
+        for group, count in zip(found.tolist(), votes.tolist(), strict=True):
+            if group < 0:
+                continue
+            documents = size.get(group)
+            if documents is None:
+                documents = size[group] = len(members(group))
+            if documents > gone.get(group, 0):
+                with_members[group] = count
+        return with_members
 
     def has(self, group: int) -> bool:
         """Whether the group still has an unobserved member."""
@@ -98,3 +108,12 @@ class Unobserved:
             scores = self._score(rest)
             rest = [rest[i] for i in sorted(range(len(rest)), key=lambda i: (-scores[i], rest[i]))]
         yield from rest
+
+
+def _by_group(docs: Sequence[int], groups: NDArray[np.int32]) -> dict[int, list[int]]:
+    """Group -> its documents in the order they came."""
+    order = np.argsort(groups, kind="stable")
+    sorted_docs = np.asarray(docs, np.int64)[order].tolist()
+    found, first = np.unique(groups[order], return_index=True)
+    bounds = pairwise([*first.tolist(), len(sorted_docs)])
+    return {group: sorted_docs[start:end] for group, (start, end) in zip(found.tolist(), bounds, strict=True)}
