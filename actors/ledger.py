@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from actors.algorithms.loops.dialogue import NEIGHBOURS, Iteration, Outcome
-from actors.artifacts.run import Exchange
+from actors.artifacts.run import Exchange, total_usage
 
 
 def by_iteration(iterations: Sequence[Iteration], exchanges: Sequence[list[Exchange]]) -> list[list[Exchange]]:
@@ -18,13 +17,21 @@ def by_iteration(iterations: Sequence[Iteration], exchanges: Sequence[list[Excha
     return merged
 
 
-def usage_by_role(exchanges: Sequence[Exchange]) -> dict[str, Counter[str]]:
+def usage_by_role(exchanges: Sequence[Exchange]) -> dict[str, dict[str, int]]:
     """Counters by role."""
-    usage: dict[str, Counter[str]] = {}
+    usage: dict[str, dict[str, int]] = {}
     for exchange in exchanges:
-        judged = {"calls": 1, "judged": len(exchange.rows), f"outcome {exchange.outcome}": 1}
-        usage.setdefault(exchange.role, Counter()).update({**judged, **exchange.usage})
+        counters = usage.setdefault(exchange.role, {})
+        judged = {"calls": 1, "judged": len(exchange.rows), f"outcome {exchange.outcome}": 1, **exchange.usage}
+        for name, number in judged.items():
+            counters[name] = counters.get(name, 0) + number
     return usage
+
+
+def total(usages: Iterable[Mapping[str, Mapping[str, int]]], outcome: Outcome) -> dict[str, dict[str, int]]:
+    """The counters of all iterations summed by role, and what the loop did."""
+    roles: dict[str, dict[str, int]] = {"reranker": {}, "navigator": {}}
+    return roles | total_usage(usages) | {"loop": counts_of(outcome)}
 
 
 def counts_of(outcome: Outcome) -> dict[str, int]:

@@ -27,10 +27,10 @@ from actors.algorithms.loops.dialogue import (
 )
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
-from actors.artifacts.run import Exchange, Result, total_usage
+from actors.artifacts.run import Exchange, Result
 from actors.index import Hit, Index, open_index
 from actors.judges.judge import FAILED, GROUPS, OK, Ask, Scores, best_first
-from actors.ledger import by_iteration, counts_of, usage_by_role
+from actors.ledger import by_iteration, total, usage_by_role
 from actors.roles import Roles, in_process, served
 from conf import schema
 
@@ -47,8 +47,7 @@ class Explained(NamedTuple):
     @property
     def usage(self) -> dict[str, dict[str, int]]:
         """The counters summed by role, and what the loop did."""
-        roles: dict[str, dict[str, int]] = {"reranker": {}, "navigator": {}}
-        return roles | total_usage(map(usage_by_role, self.exchanges)) | {"loop": counts_of(self.outcome)}
+        return total(map(usage_by_role, self.exchanges), self.outcome)
 
 
 class Searcher:
@@ -68,11 +67,13 @@ class Searcher:
     async def answer(self, query: Query) -> Result:
         """Run the loop of one query to its end."""
         explained = await self.explain(query)
-        turns = list(zip(explained.outcome.iterations, explained.exchanges, strict=True))
-        trace = [vars(turn) | {"usage": json.dumps(usage_by_role(exchanges), sort_keys=True)} for turn, exchanges in turns]
-        answers = [{"iteration": t, **vars(e)} for t, (_, exchanges) in enumerate(turns, 1) for e in exchanges]
+        usages = [usage_by_role(exchanges) for exchanges in explained.exchanges]
+        turns = zip(explained.outcome.iterations, usages, strict=True)
+        trace = [vars(turn) | {"usage": json.dumps(usage, sort_keys=True)} for turn, usage in turns]
+        answers = [{"iteration": t, **vars(e)} for t, exchanges in enumerate(explained.exchanges, 1) for e in exchanges]
         doc_ids = [self._index.corpus.doc_id(row) for row in explained.outcome.ranking]
-        return Result(query.query_id, doc_ids, trace, answers, explained.usage, explained.timings)
+        ledger = total(usages, explained.outcome)
+        return Result(query.query_id, doc_ids, trace, answers, ledger, explained.timings)
 
     async def explain(self, query: Query) -> Explained:
         """The same as rows, with every iteration."""

@@ -74,7 +74,8 @@ class Corpus:
 
     def doc_id(self, row: int) -> str:
         """The string id of a row."""
-        return str(self._batch(row // BATCH).column(1)[row % BATCH])
+        doc_id: str = self._batch(row // BATCH).column(1)[row % BATCH].as_py()
+        return doc_id
 
     def text(self, row: int) -> str:
         """The text of a row, its title joined."""
