@@ -27,8 +27,9 @@ def effect(folder: Path, name: str, made: Mapping[Key, Made], suffix: str) -> No
     first = next(iter(made.values()))
     index = Index.open(first.addresses["index"].folder)
     gold, seeds = _gold_and_seeds(index, first)
-    methods = [method for method in part(made, 1) if any(_traces(one) for (_, m, _), one in made.items() if m == method)]
-    traces = {method: _numbered({s: _traces(one) for (_, m, s), one in made.items() if m == method}) for method in methods}
+    by_run = {key: open_traces(one.addresses["run"].folder) for key, one in made.items()}
+    methods = [method for method in part(made, 1) if any(found for key, found in by_run.items() if key[1] == method)]
+    traces = {method: _numbered({s: found for (_, m, s), found in by_run.items() if m == method}) for method in methods}
     runs = {method: [s for (_, m, s) in made if m == method] for method in methods}
     styles = plots.styles_of(part(made, 1))
 
@@ -79,10 +80,9 @@ def cost(folder: Path, name: str, made: Mapping[Key, Made], measure: str, suffix
                ((p.name, p.value, p.cost, p.optimal) for p in points))  # fmt: skip
         plots.frontier(folder / f"{name} {measure} against {what}.png", points, styles, measure, what, suffix)
     lines = [
-        (parameter, getattr(one.settings.loop, parameter), value[key])
-        for key, one in made.items()
+        (parameter, getattr(made[key].settings.loop, parameter), value[key])
         for parameter in ("tau_switch", "K_g")
-        if isinstance(one.settings.loop, schema.GarenLoop)
+        for key in varied(made, parameter)
     ]
     for parameter, found in analysis.sensitivity(lines).items():
         if len(found) > 1:
@@ -90,6 +90,20 @@ def cost(folder: Path, name: str, made: Mapping[Key, Made], measure: str, suffix
             _write(folder, f"{name} {measure} by {parameter}", (parameter, measure, "runs"), told)
             look = plots.styles_of([name])
             plots.sensitivity(folder / f"{name} {measure} by {parameter}.png", {name: found}, look, parameter, measure, suffix)
+
+
+def varied(made: Mapping[Key, Made], parameter: str) -> list[Key]:
+    """The garen runs that are like the first one in all but this parameter of the loop and the seed: other variants would blur it."""
+    runs = {key: one for key, one in made.items() if isinstance(one.settings.loop, schema.GarenLoop)}
+
+    def rest(one: Made) -> tuple[Any, ...]:
+        loop = {name: given for name, given in schema.identity(one.settings.loop).items() if name != parameter}
+        judges = [schema.identity(one.settings.answering.node_of(role)) for role in ("reranker", "navigator")]
+        unseeded = [{name: given for name, given in judge.items() if name != "seed"} for judge in judges]
+        return one.addresses["index"].name, loop, unseeded
+
+    first = next(iter(runs.values()), None)
+    return [key for key, one in runs.items() if first and rest(one) == rest(first)]
 
 
 def _gold_and_seeds(index: Index, one: Made) -> tuple[Rows, Rows]:
@@ -103,10 +117,6 @@ def _gold_and_seeds(index: Index, one: Made) -> tuple[Rows, Rows]:
             gold[query.query_id] = rows
             seeds[query.query_id] = index.pool(query.text, query.excluded, one.settings.first_stage).docs[:SEEDS]
     return gold, seeds
-
-
-def _traces(one: Made) -> dict[str, list[dict[str, Any]]]:
-    return open_traces(one.addresses["run"].folder)
 
 
 def _numbered(by_seed: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
