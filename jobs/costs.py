@@ -58,7 +58,8 @@ def of_run(settings: schema.Settings, index: Path, queries: Path) -> dict[str, d
     """What answering all queries would take: the loop and its prompts are worked through for a sample of them, unanswered."""
     opened, asked = Index.open(index), open_queries(queries)
     sample = _spread(asked, SAMPLE)
-    roles = {role: _dry(settings.answering.node_of(role), settings.prices) for role in METHODS[settings.loop.method].asks}
+    nodes = {role: None if role == "encoder" else settings.answering.node_of(role) for role in METHODS[settings.loop.method].asks}
+    roles = {role: _dry(node, settings.prices) for role, node in nodes.items()}
     searcher = Searcher(opened, settings.answering, roles, str(queries))
 
     async def answer_all() -> list[Any]:
