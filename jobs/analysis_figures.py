@@ -13,9 +13,8 @@ from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.run import open_traces
 from actors.artifacts.store import open_timings
 from actors.index import Index
-from conf import schema
 from jobs import plots
-from jobs.comparing import Key, Made, part
+from jobs.comparing import Key, Made, part, varied
 
 SEEDS = 20  # of the pool, as in Figure 4
 Line = Sequence[Any]
@@ -90,20 +89,6 @@ def cost(folder: Path, name: str, made: Mapping[Key, Made], measure: str, suffix
             _write(folder, f"{name} {measure} by {parameter}", (parameter, measure, "runs"), told)
             look = plots.styles_of([name])
             plots.sensitivity(folder / f"{name} {measure} by {parameter}.png", {name: found}, look, parameter, measure, suffix)
-
-
-def varied(made: Mapping[Key, Made], parameter: str) -> list[Key]:
-    """The garen runs that are like the first one in all but this parameter of the loop and the seed: other variants would blur it."""
-    runs = {key: one for key, one in made.items() if isinstance(one.settings.loop, schema.GarenLoop)}
-
-    def rest(one: Made) -> tuple[Any, ...]:
-        loop = {name: given for name, given in schema.identity(one.settings.loop).items() if name != parameter}
-        judges = [schema.identity(one.settings.answering.node_of(role)) for role in ("reranker", "navigator")]
-        unseeded = [{name: given for name, given in judge.items() if name != "seed"} for judge in judges]
-        return one.addresses["index"].name, loop, unseeded
-
-    first = next(iter(runs.values()), None)
-    return [key for key, one in runs.items() if first and rest(one) == rest(first)]
 
 
 def _gold_and_seeds(index: Index, one: Made) -> tuple[Rows, Rows]:

@@ -32,6 +32,20 @@ def part(made: Mapping[Key, Made], number: int) -> list[Any]:
     return list(dict.fromkeys(key[number] for key in made))
 
 
+def varied(made: Mapping[Key, Made], parameter: str) -> list[Key]:
+    """The garen runs that differ from the first one in this parameter of the loop and the seed alone: others would blur it."""
+    runs = {key: one for key, one in made.items() if isinstance(one.settings.loop, schema.GarenLoop)}
+
+    def rest(one: Made) -> tuple[Any, ...]:
+        loop = {name: given for name, given in schema.identity(one.settings.loop).items() if name != parameter}
+        judges = [schema.identity(one.settings.answering.node_of(role)) for role in ("reranker", "navigator")]
+        unseeded = [{name: given for name, given in judge.items() if name != "seed"} for judge in judges]
+        return one.addresses["index"].name, loop, unseeded
+
+    first = next(iter(runs.values()), None)
+    return [key for key, one in runs.items() if first and rest(one) == rest(first)]
+
+
 def variants(settings: schema.Settings) -> dict[Key, schema.Settings]:
     """The settings of every run: collection by collection, so that an index is used while its pages are warm."""
     node = settings.compare

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from actors.artifacts.store import Address, Recipe
 from conf.load import compose
-from jobs.analysis_figures import varied
-from jobs.comparing import Made
+from jobs.comparing import Made, varied
 
 
 def made(index: str, *overrides: str) -> Made:
