@@ -7,6 +7,7 @@ Cost: about 20 ms per group with the extractive method; resumed by parts of clus
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def _check_stand_ins(folder: Path, most: float) -> None:
     if stand_ins > most:
         summary_files.forget(folder, STAND_IN)
         raise ValueError(
-            f"summaries: {stand_ins:,} groups got no answer that can be used, expected at most {most:,.0f} (summaries.stand_ins). "
+            f"summaries: {stand_ins:,} groups got no answer that can be used, expected at most {math.floor(most):,} (summaries.stand_ins). "
             "What was answered is kept: run the job again to ask for these again, or use a model that follows the prompt."
         )
 
