@@ -70,7 +70,8 @@ def _check_stand_ins(folder: Path, most: float) -> None:
         summary_files.forget(folder, STAND_IN)
         raise ValueError(
             f"summaries: {stand_ins:,} groups got no answer that can be used, expected at most {math.floor(most):,} "
-            "(summaries.stand_ins). What was answered is kept: run the job again to ask for these again, or use a model that follows the prompt."
+            "(summaries.stand_ins). What was answered is kept: run the job again to ask for these again, or use a model that "
+            "follows the prompt."
         )
 
 
