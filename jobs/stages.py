@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -92,15 +93,23 @@ class Addresses:
         if kind == "queries":
             return self._files(settings.queries)
         if kind == "embeddings":
-            return {"model": model_digest(settings.embeddings)}
+            return {"model": model_digest(settings.embeddings), **self._weights(embedder=settings.embeddings)}
+        if kind == "summaries":
+            return self._weights(summarizer=settings.summaries)
         if kind == "run":
             judges = {role: getattr(settings, role) for role in ("reranker", "navigator") if role in self._nodes(kind)}
             files = {role: Path(j.path) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
             files |= {role: Path(j.path) / ANSWERS for role, j in judges.items() if isinstance(j, schema.ReplayJudge)}
             if path := getattr(settings.loop, "neighbours", ""):
                 files["neighbours"] = Path(path)
-            return {what: self._digests.of(path) for what, path in files.items()}
+            return {what: self._digests.of(path) for what, path in files.items()} | self._weights(**judges)
         return {}
+
+    def _weights(self, **nodes: Any) -> dict[str, str]:
+        """Role -> digest of a model's folder, where the name is one: a name at a hub has its revision, a folder may change."""
+        named = {role: Path(getattr(getattr(node, "model", None), "name", "")) for role, node in nodes.items()}
+        folders = {role: path for role, path in named.items() if path.is_absolute() and path.is_dir()}
+        return {f"{role} model": self._digests.of_folder(folder) for role, folder in folders.items()}
 
     def _aside(self, kind: str) -> dict[str, Any]:
         """An index remembers how it was first meant to be searched, for those who open it without a configuration."""
@@ -136,3 +145,9 @@ class Digests:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True))
         return state_and_digest[1]
+
+    def of_folder(self, folder: Path) -> str:
+        """Digest of the names and contents of all files directly in a folder and below it."""
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        lines = "".join(f"{path.relative_to(folder)} {self.of(path)}\n" for path in files)
+        return hashlib.sha256(lines.encode()).hexdigest()

@@ -32,14 +32,20 @@ ANSWERS = {"yes": ("yes", "Yes", "YES", " yes", " Yes", " YES"), "no": ("no", "N
 class VllmEngine:
     """An `Engine` that either generates and says yes or no, or embeds. All requests are made on one event loop.
 
-    verbs: which of generate, yes_no and embed will be asked. The other two: as in schema.Replicas. Starting it takes
-    seconds to minutes. Raises BadInput when the model cannot be started, saying what to check.
+    verbs: which of generate, yes_no and embed will be asked. The other two: as in schema.Replicas. started: takes the same
+    four and gives vLLM's AsyncLLM. Starting it takes seconds to minutes. Raises BadInput when the model cannot be started,
+    saying what to check.
     """
 
     def __init__(
-        self, node: schema.VllmModel, verbs: Collection[str], tensor_parallel_size: int, gpu_memory_utilization: float
+        self,
+        node: schema.VllmModel,
+        verbs: Collection[str],
+        tensor_parallel_size: int,
+        gpu_memory_utilization: float,
+        started: Callable[..., Any] = start,
     ) -> None:
-        self._llm = start(node, verbs, tensor_parallel_size, gpu_memory_utilization)
+        self._llm = started(node, verbs, tensor_parallel_size, gpu_memory_utilization)
         self._vllm = require("vllm")
         self._node = node
         self._numbers = itertools.count()

@@ -24,12 +24,7 @@ ON_CPU = {  # what made vLLM's CPU build quick and quiet on few cores; a value t
 
 def start(node: schema.VllmModel, verbs: Collection[str], tensor_parallel_size: int, gpu_memory_utilization: float) -> Any:
     """vLLM's AsyncLLM for a model. Raises BadInput with the reason that vLLM gives (its child's stands above it, in the log)."""
-    on_cpu = _prepare_environment(node.name)
-    arguments = _arguments(node, verbs, on_cpu) | {
-        "tensor_parallel_size": tensor_parallel_size,
-        "gpu_memory_utilization": gpu_memory_utilization,
-        "distributed_executor_backend": "mp" if tensor_parallel_size > 1 else "uni",
-    }
+    arguments = prepared(node, verbs, tensor_parallel_size, gpu_memory_utilization)
     engine, configured = require("vllm.v1.engine.async_llm").AsyncLLM, require("vllm").AsyncEngineArgs
     try:
         return engine.from_engine_args(configured(**arguments))
@@ -41,6 +36,18 @@ def start(node: schema.VllmModel, verbs: Collection[str], tensor_parallel_size: 
             "(a smaller max_model_len, another gpu_memory_utilization, more GPUs with tensor_parallel_size; "
             "on a CPU VLLM_CPU_KVCACHE_SPACE, in GiB)"
         ) from failed
+
+
+def prepared(
+    node: schema.VllmModel, verbs: Collection[str], tensor_parallel_size: int, gpu_memory_utilization: float
+) -> dict[str, Any]:
+    """vLLM's arguments for a model, its environment set."""
+    on_cpu = _prepare_environment(node.name)
+    return _arguments(node, verbs, on_cpu) | {
+        "tensor_parallel_size": tensor_parallel_size,
+        "gpu_memory_utilization": gpu_memory_utilization,
+        "distributed_executor_backend": "mp" if tensor_parallel_size > 1 else "uni",
+    }
 
 
 def _prepare_environment(model: str) -> bool:

@@ -334,3 +334,18 @@ def test_timings_add_up_over_attempts_and_are_not_part_of_the_bytes(tmp_path: Pa
         ("q", "total", 2.0),
     ]
     assert list(open_manifest(address.folder, "graph")["files"]) == ["a.npy"]
+
+
+def test_changed_weights_of_a_local_model_change_what_it_made(beir: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    (model / "1_Pooling").mkdir(parents=True)
+    (model / "model.safetensors").write_bytes(b"weights")
+    (model / "1_Pooling" / "config.json").write_text("{}")
+    roles = {"summaries": "summaries=llm", "reranker": "reranker=listwise", "navigator": "navigator=pointwise"}
+    changes = [(chosen, f"model@{role}.model=smollm2_135m", f"{role}.model.name={model}") for role, chosen in roles.items()]
+    overrides = [override for change in changes for override in change]
+    before = identities(settings_of(beir, *overrides))
+    assert identities(settings_of(beir, *overrides)) == before
+    (model / "1_Pooling" / "config.json").write_text('{"other": 1}')
+    after = identities(settings_of(beir, *overrides))
+    assert {kind for kind in before if before[kind] != after[kind]} == readers_of("summaries") | {"run", "metrics"}
