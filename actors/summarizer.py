@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from actors.algorithms import bm25
 from actors.algorithms.duplicates import distinct
 from actors.algorithms.extract import ExtractLimits, extract
+from actors.algorithms.means import mean_directions
+from actors.algorithms.terms import Analyzer
 from actors.artifacts.corpus import open_corpus
 from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.groups import open_groups
 from actors.artifacts.lexicon import open_lexicon
-from actors.artifacts.summaries import GroupJournal, Summary, write_part
+from actors.artifacts.summaries import GroupJournal, Summary, open_brought, write_part
 from actors.describer import Describer
 from actors.engines import self_test
 from actors.engines.build import TEST_SECONDS, Place, build_embedder, build_engine
@@ -24,6 +26,7 @@ from actors.engines.engine import Engine
 from conf import schema
 
 Spans = dict[str, NDArray[np.int64]]
+REMEMBERED = 200_000  # terms
 
 
 class ExtractPart:
@@ -43,7 +46,8 @@ class ExtractPart:
         self._vectors = open_vectors(Path(inputs["embeddings"]))
         self._groups = open_groups(Path(inputs["groups"]))
         self._lexicon = open_lexicon(Path(inputs["lexicon"]))
-        self._analyzer = bm25.Analyzer(self._lexicon.stemmer, self._lexicon.stop_words)
+        self._analyzer = Analyzer(self._lexicon.stemmer, self._lexicon.stop_words)
+        self._frequencies: dict[str, int] = {}
         self._draft = Path(draft)
         self._limits = ExtractLimits(
             concept_words=node.concept_words,
@@ -54,14 +58,22 @@ class ExtractPart:
             duplicate_similarity=node.duplicate_similarity,
             relevance=node.relevance,
         )
-        self._embedder = build_embedder(model, cache, place)
+        self._no_model = isinstance(model, schema.BroughtEmbeddings)
+        if not self._no_model:
+            self._embedder = build_embedder(model, cache, place)
 
     def __call__(self, spans: Spans) -> Spans:
         for first, last in zip(spans["first"].tolist(), spans["last"].tolist(), strict=True):
             summaries = self._summarise(range(first, last))
-            vectors, _ = self._embedder.embed_documents([s.text for s in summaries])
-            write_part(self._draft, summaries, vectors)
+            write_part(self._draft, summaries, self._embedded(summaries))
         return {"rows": spans["last"] - spans["first"]}
+
+    def _embedded(self, summaries: list[Summary]) -> NDArray[np.float32]:
+        """A vector for each summary: its own, or, where no model is there to embed it, the mean of its group's documents."""
+        if self._no_model:
+            return mean_directions(self._vectors, [self._groups.members(s.group) for s in summaries])
+        vectors, _ = self._embedder.embed_documents([s.text for s in summaries])
+        return vectors
 
     def _summarise(self, groups: range) -> list[Summary]:
         return [self._extract(group) for group in groups]
@@ -81,7 +93,35 @@ class ExtractPart:
         return Summary(group, found.concept, " ".join(found.sentences), shown, "extractive")
 
     def _frequency(self, terms: list[str]) -> NDArray[np.int64]:
-        return bm25.document_frequency(self._lexicon, terms)
+        """Groups share most of their terms, and looking one up on disk takes longer than all else that is done with it."""
+        if len(self._frequencies) > REMEMBERED:
+            self._frequencies.clear()
+        new = [term for term in terms if term not in self._frequencies]
+        self._frequencies.update(zip(new, bm25.document_frequency(self._lexicon, new).tolist(), strict=True))
+        return np.array([self._frequencies[term] for term in terms], np.int64)
+
+
+class BroughtPart(ExtractPart):
+    """Takes the descriptions of each span from those that were brought; the extractive summary stands in for a group without."""
+
+    def __init__(
+        self,
+        inputs: dict[str, str],
+        draft: str,
+        node: schema.BroughtSummaries,
+        model: schema.Embeddings,
+        cache: str,
+        place: Place,
+    ) -> None:
+        super().__init__(inputs, draft, node.stand_in, model, cache, place)
+        self._brought = open_brought(self._draft)
+
+    def _summarise(self, groups: range) -> list[Summary]:
+        told = self._brought.slice(groups.start, len(groups)).to_pylist()
+        return [
+            self._extract(group) if line["concept"] is None else Summary(group, line["concept"], line["summary"], (), "brought")
+            for group, line in zip(groups, told, strict=True)
+        ]
 
 
 async def _tested_engine(model: schema.Model, place: Place) -> Engine:

@@ -36,7 +36,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 def register_resolvers() -> None:
     """The words that our YAML files use beside omegaconf's own."""
     OmegaConf.register_new_resolver("stem", _stem, replace=True)
-    own = ("beir", "python_docs")  # readers whose corpus brings queries with it
+    own = ("beir", "python_docs", "synthetic")  # readers whose corpus brings queries with it
     OmegaConf.register_new_resolver("rest", lambda whole, *parts: whole - sum(parts), replace=True)
     OmegaConf.register_new_resolver("own_queries", lambda reader: reader if reader in own else "none", replace=True)
 
@@ -199,7 +199,13 @@ def _check_across(settings: schema.Settings) -> None:
         raise BadConfig(
             "loop.sources", vars(loop.sources), f"numbers that add up to loop.w - loop.h = {w - h}", "Mend one of them."
         )
-    summaries = settings.summaries.stand_in if isinstance(settings.summaries, schema.LlmSummaries) else settings.summaries
+    if isinstance(settings.embeddings, schema.SyntheticEmbeddings) and not isinstance(settings.corpus, schema.Synthetic):
+        raise BadConfig(
+            "embeddings", "synthetic", "corpus=synthetic, whose topics they follow", "Choose it, or a model of conf/embeddings/."
+        )
+    if settings.queries.reader == "synthetic" and not isinstance(settings.corpus, schema.Synthetic):
+        raise BadConfig("queries.reader", "synthetic", "corpus=synthetic, which they ask about", "Choose other queries.")
+    summaries = settings.summaries if isinstance(settings.summaries, schema.ExtractiveSummaries) else settings.summaries.stand_in
     if summaries.min_sentences > summaries.max_sentences:
         raise BadConfig(
             "summaries.min_sentences",

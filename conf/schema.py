@@ -41,6 +41,13 @@ class Artifacts:
     collections: str = value(
         "folder in which the named BEIR collections lie (corpus=scifact reads <collections>/scifact)", identity=False
     )
+    only: str = value("jobs.artifacts: the corpus whose artifacts are listed or pruned; empty: all", identity=False)
+    keep_kinds: list[str] = value("jobs.artifacts prune: kinds that are kept, with what they are made from", identity=False)
+    keep: list[str] = value(
+        "jobs.artifacts prune: names of artifacts, as list shows them; given: these are kept and not all of keep_kinds",
+        identity=False,
+    )
+    keep_unfinished: bool = value("jobs.artifacts prune: whether unfinished work stays, and what it is made from", identity=False)
 
 
 # --- corpus: what is searched -----------------------------------------------------------------------------------------
@@ -103,17 +110,37 @@ class Folder:
     on_bad: str = value("what to do with a refused record", choices=ON_BAD)
 
 
+@dataclass
+class Synthetic:
+    reader: str = value("synthetic: documents drawn around planted topics, to try sizes", choices=("synthetic",))
+    name: str = value("folder name of the corpus' artifacts", identity=False)
+    documents: int = value("number of documents", minimum=1)
+    leaf_documents: float = value("documents of a topic at the bottom of the tree of topics, on average", minimum=1.0)
+    branching: int = value("about so many topics make one of the level above", minimum=2)
+    near_duplicates: float = value("share of documents that are an earlier one with few words changed", minimum=0.0, maximum=0.5)
+    changed: float = value("share of a near-duplicate's words that are changed", minimum=0.0, maximum=1.0)
+    isolated: float = value("share of documents that have no topic", minimum=0.0, maximum=0.5)
+    words: float = value("words of a document, on average", minimum=1.0)
+    words_spread: float = value("standard deviation of the logarithm of their number", minimum=0.0, maximum=2.0)
+    vocabulary: float = value("words of the language for each square root of the number of documents", minimum=1.0)
+    node_words: int = value("words that a topic has of its own, in each of its two wordings", minimum=1)
+    topic_share: float = value("share of a document's words that tell its topics", minimum=0.01, maximum=1.0)
+    reworded: float = value("share of documents that use the second wording; questions use the first", minimum=0.0, maximum=1.0)
+    seed: int = value("seed of all that is drawn", minimum=0)
+    queries: int = value("questions that come with it: queries.limit, where nothing else is said", minimum=0, identity=False)
+
+
 # --- queries: what is asked -------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Queries:
     reader: str = value(
-        "python_docs: its own questions; beir: a BEIR folder; jsonl, table or parquet: one file of queries; "
+        "python_docs, synthetic: its own questions; beir: a BEIR folder; jsonl, table or parquet: one file of queries; "
         "none: the corpus has no queries of its own",
-        choices=("python_docs", "beir", "jsonl", "table", "parquet", "none"),
+        choices=("python_docs", "synthetic", "beir", "jsonl", "table", "parquet", "none"),
     )
-    path: str = value("the BEIR folder, or the file of queries; empty for python_docs", identity=False)
+    path: str = value("the BEIR folder, or the file of queries; empty for python_docs and synthetic", identity=False)
     qrels: str = value(
         "TSV of query-id, corpus-id, score with a header line; empty: <path>/qrels/<split>.tsv for BEIR, else no qrels",
         identity=False,
@@ -121,7 +148,7 @@ class Queries:
     split: str = value("which qrels of a BEIR folder")
     id: str = value("key or column that holds the query's id (jsonl, table, parquet)")
     text: str = value("key or column that holds the query's text (jsonl, table, parquet)")
-    limit: int = value("use only the first so many judged queries; 0: all", minimum=0)
+    limit: int = value("use only the first so many judged queries; 0: all (synthetic: one for each topic)", minimum=0)
     on_bad: str = value("what to do with a refused record", choices=ON_BAD)
 
 
@@ -152,9 +179,77 @@ class ModelEmbeddings:
 
 
 @dataclass
-class Graph:
+class SyntheticEmbeddings:
+    engine: str = value("synthetic: drawn around the topics of corpus=synthetic, without a model", choices=("synthetic",))
+    corpus: Corpus = value("the synthetic corpus")
+    dimension: int = value("d", minimum=8, maximum=8192)
+    decay: float = value("weight of a topic's direction against that of the topic above it", minimum=0.01)
+    drift: float = value(
+        "length of what scatters documents along directions that all topics share, beside topics of length 1: how hard it is to "
+        "find neighbours",
+        minimum=0.0,
+    )
+    drift_dimensions: int = value("number of those directions", minimum=1, maximum=256)
+    drift_spread: float = value("standard deviation of the logarithm of a document's own factor to it", minimum=0.0, maximum=2.0)
+    noise: float = value("length of what scatters documents in all directions", minimum=0.0)
+    copy_noise: float = value("length of what moves a near-duplicate from its original of length 1", minimum=0.0, maximum=0.2)
+
+
+@dataclass
+class BroughtEmbeddings:
+    engine: str = value("brought: vectors that were made elsewhere", choices=("brought",))
+    path: str = value("an .npy file [N, d] float16 or float32: row i is document i of the corpus", identity=False)
+    queries: str = value(
+        "Parquet file of text and vector: the questions; empty: none, for what compares no vectors with questions",
+        identity=False,
+    )
+
+
+@dataclass
+class Lists:
+    number: int = value("inverted lists; 0: the number of documents to the power 0.6", minimum=0)
+    training_documents: int = value("documents that the centroids are trained on at most, but one per list at least", minimum=1)
+    iterations: int = value("passes over the documents that they are trained on, at most", minimum=1)
+    seed: int = value("seed of the centroids", minimum=0)
+
+
+@dataclass
+class ExactGraph:
     method: str = value("exact: every pair is compared", choices=("exact",))
     k: int = value("neighbours per document", minimum=1, maximum=1024)
+
+
+@dataclass
+class ApproximateGraph:
+    method: str = value("approximate: documents of near inverted lists are compared, then neighbours of neighbours",
+                        choices=("approximate",))  # fmt: skip
+    k: int = value("neighbours per document", minimum=1, maximum=1024)
+    lists: Lists = value("the inverted lists: those of the node `lists`, where they are changed")
+    probes: int = value("lists that a document is compared with at first", minimum=1)
+    passes: int = value("passes over neighbours of neighbours, at least", minimum=0)
+    spare: int = value("candidates that are kept beyond k on the way", minimum=0, maximum=1024)
+    hubs: int = value("neighbours that a pass follows, as many forward as backward", minimum=1, maximum=256)
+    sample: int = value("documents whose exact neighbours are found to measure the recall", minimum=1)
+    minimum_recall: float = value("recall@k of the sample with which the job is content", minimum=0.0, maximum=1.0)
+    attempts: int = value("times that it may try: below minimum_recall it makes another pass or doubles probes", minimum=1)
+    seed: int = value("seed of the sample", minimum=0)
+
+
+@dataclass
+class AutoGraph(ApproximateGraph):
+    method: str = value("auto: exact for a small corpus, else approximate", choices=("auto",))
+    exact_up_to: int = value("documents of a corpus that is small", minimum=0)
+
+
+@dataclass
+class BroughtGraph:
+    method: str = value("brought: neighbours that were made elsewhere", choices=("brought",))
+    path: str = value(
+        "an .npy file [N, k or more] of rows of the corpus, nearest first, -1 for none; a document's own row is left out",
+        identity=False,
+    )
+    similarities: str = value("an .npy file of the same shape; empty: the inner products of the vectors", identity=False)
+    k: int = value("neighbours per document that are taken", minimum=1, maximum=1024)
 
 
 @dataclass
@@ -184,6 +279,17 @@ class RandomGroups:
     method: str = value("random: documents dealt at random", choices=("random",))
     like: Leiden = value("the Leiden groups whose sizes these have")
     seed: int = value("seed of the dealing", minimum=0)
+
+
+@dataclass
+class BroughtGroups:
+    method: str = value("brought: groups that were made elsewhere", choices=("brought",))
+    path: str = value(
+        "an .npy file [N] of each document's group, -1 for none; or a TSV or Parquet file of doc_id and group. Groups are numbered "
+        "from 0 without gaps; a document without a group becomes one of its own",
+        identity=False,
+    )
+    max_size: int = value("groups larger than this are counted", minimum=1)
 
 
 @dataclass
@@ -220,6 +326,14 @@ class LlmSummaries:
     seed: int = value("seed of the model's sampling", minimum=0)
     duplicate_similarity: float = value("documents at least this similar count as one", minimum=0.0, maximum=1.0)
     stand_in: ExtractiveSummaries = value("what stands in for an answer that cannot be used")
+    stand_ins: float = value("share of groups that may have a stand-in; with more the job stops", minimum=0.0, maximum=1.0)
+
+
+@dataclass
+class BroughtSummaries:
+    method: str = value("brought: descriptions that were made elsewhere", choices=("brought",))
+    path: str = value("a TSV or Parquet file of group, concept and summary", identity=False)
+    stand_in: ExtractiveSummaries = value("what stands in for a group that the file lacks")
     stand_ins: float = value("share of groups that may have a stand-in; with more the job stops", minimum=0.0, maximum=1.0)
 
 
@@ -261,6 +375,35 @@ class Bm25FirstStage:
     weighting: str = value(
         "plain, or bm25: the query's terms are weighed by BM25 as well (BRIGHT's variant)", choices=("plain", "bm25")
     )
+
+
+SEARCH = "exact: every document is compared; lists: those of the nearest inverted lists"
+PROBES = "search=lists: lists that are read for a query"
+
+
+@dataclass
+class DenseFirstStage:
+    method: str = value("dense: by the vectors of the corpus", choices=("dense",))
+    depth: int = value("documents in the pool at most", minimum=1)
+    search: str = value(SEARCH, choices=("exact", "lists"))
+    probes: int = value(PROBES, minimum=1)
+
+
+@dataclass
+class HybridFirstStage:
+    method: str = value("hybrid: BM25 and vectors, a weighted sum of their normalised scores", choices=("hybrid",))
+    depth: int = value("documents in the pool, and in each of the two that it is made of, at most", minimum=1)
+    lexical_weight: float = value("share of BM25 in a document's score", minimum=0.0, maximum=1.0)
+    weighting: str = value("of BM25's query terms, as in first_stage=bm25", choices=("plain", "bm25"))
+    search: str = value(SEARCH, choices=("exact", "lists"))
+    probes: int = value(PROBES, minimum=1)
+
+
+@dataclass
+class RunFirstStage:
+    method: str = value("run: a ranking that was brought in", choices=("run",))
+    path: str = value("a TREC run, also the run.tsv of a run of ours; it may be compressed (.gz)", identity=False)
+    depth: int = value("documents in the pool at most", minimum=1)
 
 
 @dataclass
@@ -462,6 +605,11 @@ class Tasks:
 
 
 @dataclass
+class GpuTasks(Tasks):
+    num_gpus: float = value("GPUs of each task; 0: none, else faiss-gpu compares all pairs there", minimum=0.0)
+
+
+@dataclass
 class Searchers:
     actors: int = value("searcher actors", minimum=1)
     num_cpus: float = value("logical CPUs of each", minimum=0.0)
@@ -494,7 +642,8 @@ class Cluster:
     object_store_mb: int = value("object store of a local Ray in MiB; 0: Ray's own choice", minimum=0)
     in_process: bool = value("answer judges that need no model server inside the searcher, without Serve")
     embedder: ActorPool = value("pool that embeds documents")
-    knn: Tasks = value("tasks that build the graph")
+    knn: GpuTasks = value("tasks that build inverted lists and the graph; GPUs are for exact graphs")
+    lexicon: Tasks = value("tasks that build the lexicon; those that gather postings take 64 for each of block_rows")
     partition_cpus: float = value("logical CPUs of each task that partitions", minimum=0.0)
     summarizer: ActorPool = value("pool that summarises groups; part_rows counts groups")
     searchers: Searchers = value("pool that answers queries")
@@ -504,11 +653,13 @@ class Cluster:
     encoder: Replicas = value("the deployment that embeds texts while queries are answered, for methods that compare texts")
 
 
-Embeddings = OnnxEmbeddings | ModelEmbeddings
-Summaries = ExtractiveSummaries | LlmSummaries
+Embeddings = OnnxEmbeddings | ModelEmbeddings | SyntheticEmbeddings | BroughtEmbeddings
+Summaries = ExtractiveSummaries | LlmSummaries | BroughtSummaries
 Model = VllmModel | OpenAIModel
-Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder
-Groups = Leiden | KMeansGroups | RandomGroups
+Corpus = PythonDocs | Beir | Jsonl | Parquet | Table | Folder | Synthetic
+FirstStage = Bm25FirstStage | DenseFirstStage | HybridFirstStage | RunFirstStage
+Graph = ExactGraph | ApproximateGraph | AutoGraph | BroughtGraph
+Groups = Leiden | KMeansGroups | RandomGroups | BroughtGroups
 Loop = GarenLoop | SlidingLoop | GarLoop | RgsLoop | RepairLoop | DocumentsLoop | Bm25Loop
 Reranker = EmbeddingReranker | ListwiseReranker | PointwiseJudge | TableJudge | ReplayJudge | SimulatedJudge
 Navigator = EmbeddingNavigator | PointwiseJudge | TableJudge | ReplayJudge | SimulatedJudge
@@ -518,7 +669,7 @@ Navigator = EmbeddingNavigator | PointwiseJudge | TableJudge | ReplayJudge | Sim
 class Answering:
     """How a query is answered over an index."""
 
-    first_stage: Bm25FirstStage
+    first_stage: FirstStage
     loop: Loop
     reranker: Reranker
     navigator: Navigator
@@ -526,6 +677,16 @@ class Answering:
     def node_of(self, role: str) -> Reranker | Navigator:
         """The judge of a role. The encoder is the index' model, or what the run of a replayed reranker recorded."""
         return self.navigator if role == "navigator" else self.reranker
+
+    @property
+    def finds(self) -> bool:
+        """Whether the first stage asks the encoder for the query's nearest documents."""
+        return isinstance(self.first_stage, DenseFirstStage | HybridFirstStage)
+
+    @property
+    def reads_lists(self) -> bool:
+        """Whether the first stage searches inverted lists."""
+        return isinstance(self.first_stage, DenseFirstStage | HybridFirstStage) and self.first_stage.search == "lists"
 
 
 @dataclass
@@ -536,11 +697,12 @@ class Settings:
     corpus: Corpus
     queries: Queries
     embeddings: Embeddings
+    lists: Lists
     graph: Graph
     groups: Groups
     lexicon: Lexicon
     summaries: Summaries
-    first_stage: Bm25FirstStage
+    first_stage: FirstStage
     loop: Loop
     reranker: Reranker
     navigator: Navigator
@@ -553,6 +715,7 @@ class Settings:
     plan: bool
     ask: str
     query_id: str
+    do: str
     overrides: list[str]  # that composed it, for jobs that compose variants of it
 
     @property

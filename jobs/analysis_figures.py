@@ -13,8 +13,10 @@ from actors.artifacts.queries import open_qrels, open_queries
 from actors.artifacts.run import open_traces
 from actors.artifacts.store import open_timings
 from actors.index import Index
+from actors.searcher import pools_in_process
 from jobs import plots
 from jobs.comparing import Key, Made, part, varied
+from jobs.stages import lists_of
 
 SEEDS = 20  # of the pool, as in Figure 4
 Line = Sequence[Any]
@@ -94,14 +96,13 @@ def cost(folder: Path, name: str, made: Mapping[Key, Made], measure: str, suffix
 def _gold_and_seeds(index: Index, one: Made) -> tuple[Rows, Rows]:
     """query_id -> rows of its relevant documents, and of the pool's first; queries without a relevant document are left out."""
     qrels = open_qrels(one.addresses["queries"].folder)
-    gold: Rows = {}
-    seeds: Rows = {}
-    for query in open_queries(one.addresses["queries"].folder):
-        relevant = (doc_id for doc_id, grade in qrels.get(query.query_id, {}).items() if grade > 0)
-        if rows := list(index.corpus.rows_of(relevant).values()):
-            gold[query.query_id] = rows
-            seeds[query.query_id] = index.pool(query.text, query.excluded, one.settings.first_stage).docs[:SEEDS]
-    return gold, seeds
+    relevant = {query_id: [d for d, grade in judged.items() if grade > 0] for query_id, judged in qrels.items()}
+    rows = index.corpus.rows_of(doc_id for doc_ids in relevant.values() for doc_id in doc_ids)
+    found = {query_id: [rows[doc_id] for doc_id in doc_ids if doc_id in rows] for query_id, doc_ids in relevant.items()}
+    asked = [query for query in open_queries(one.addresses["queries"].folder) if found.get(query.query_id)]
+    pools = pools_in_process(index, one.settings.answering, asked, lists_of(one.settings))
+    seeds = {query.query_id: pool[:SEEDS] for query, pool in zip(asked, pools, strict=True)}
+    return {query_id: found[query_id] for query_id in seeds}, seeds
 
 
 def _numbered(by_seed: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:

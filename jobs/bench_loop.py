@@ -1,7 +1,9 @@
 """What a query costs beside its models: the loop and its look-ups answered by tables in process, and what a served call adds.
 
-Reads: index, queries. Writes: nothing.   python -m jobs.bench_loop corpus=scifact loop=garen
-Prints CPU milliseconds; the last line is JSON. Cost: seconds.
+Reads: index and queries, where they are built. Writes: nothing.   python -m jobs.bench_loop corpus=scifact loop=garen
+First garen on planted graphs of SIZES documents, in turn with the same written with dictionaries and sets, whose answers must be
+equal; then the configured loop over the index, and calls. All is CPU milliseconds; the last line is JSON, its ratios ours /
+dictionaries, growth the cost on the largest graph / on the smallest. Cost: a few minutes; memory 2 KB per planted document.
 """
 
 from __future__ import annotations
@@ -11,30 +13,57 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from actors.artifacts.queries import Query, open_queries
-from actors.artifacts.store import open_manifest
 from actors.index import Index
 from actors.judges.judge import GROUPS, OK, Ask, Scores
-from actors.line import Line
 from actors.roles import Roles
 from actors.searcher import Searcher
 from conf import schema
-from jobs import ray_session, session
+from jobs import loop_growth, session
+from jobs.call_costs import call_costs
 from jobs.console import say, table
 from jobs.stages import Addresses
 
 ROUNDS = 5
-CALLS = 500
+SIZES = (10_000, 100_000, 1_000_000)
 
 
 def run(settings: schema.Settings) -> None:
-    """Time the loop alone, then plain actor calls and Serve calls that do nothing."""
+    """Time the loop as the corpus grows; then over the index, with plain actor calls and Serve calls that do nothing."""
+    told = growth(settings) | over_index(settings)
+    say(json.dumps({"corpus": settings.corpus.name, "method": settings.loop.method, **told}))
+
+
+def growth(settings: schema.Settings) -> dict[str, Any]:
+    """The cost of an iteration of garen by the size of the corpus."""
+    loop = settings.loop
+    if not isinstance(loop, schema.GarenLoop) or not loop_growth.is_the_papers(loop):
+        say("the growth with the corpus is measured for garen in the paper's setting only")
+        return {}
+    costs = {documents: loop_growth.measure(documents, settings.graph.k, loop, settings.run_seed) for documents in SIZES}
+    lines = [
+        (documents, statistics.median(cost.ours), statistics.median(cost.dictionaries), statistics.median(cost.ratios))
+        for documents, cost in costs.items()
+    ]
+    say(f"\nplanted graphs, {loop_growth.QUERIES} queries, medians of {loop_growth.ROUNDS} alternating rounds, one iteration")
+    say(table(("documents", "milliseconds", "with dictionaries", "ratio"), lines))
+    ratios = costs[SIZES[-1]].ratios
+    return {
+        "documents": SIZES,
+        "milliseconds": [round(ours, 4) for _, ours, *_ in lines],
+        "growth": round(lines[-1][1] / lines[0][1], 3),
+        "ratio": round(statistics.median(ratios), 3), "least": round(min(ratios), 3), "most": round(max(ratios), 3),
+    }  # fmt: skip
+
+
+def over_index(settings: schema.Settings) -> dict[str, Any]:
+    """The configured loop over the configured index, and what calls cost."""
     addresses = Addresses(settings)
-    for kind in ("index", "queries"):
-        open_manifest(addresses[kind].folder, kind)
+    if not (addresses["index"].built and addresses["queries"].built):
+        say(f"no index or no queries of {settings.corpus.name} as configured: nothing is measured over them")
+        return {}
     index, queries = Index.open(addresses["index"].folder), open_queries(addresses["queries"].folder)
     searcher = Searcher(index, settings.answering, table_roles(index))
     asyncio.run(answer(searcher, queries))  # maps and caches are warm from here on
@@ -51,7 +80,7 @@ def run(settings: schema.Settings) -> None:
         "a Serve call's caller",
     )
     say(table(("CPU of", "milliseconds"), zip(words, costs.values(), strict=True)))
-    say(json.dumps({"corpus": settings.corpus.name, "method": settings.loop.method, **{k: round(v, 4) for k, v in costs.items()}}))
+    return {name: round(cost, 4) for name, cost in costs.items()}
 
 
 def table_roles(index: Index) -> Roles:
@@ -76,48 +105,6 @@ async def answer(searcher: Searcher, queries: list[Query]) -> tuple[float, float
         first_stage += result.timings["first_stage"]
     beside = time.process_time() - start - first_stage
     return 1e3 * beside / len(queries), 1e3 * beside / max(iterations, 1), 1e3 * first_stage / len(queries)
-
-
-class Echo:
-    """A replica that answers at once."""
-
-    async def answer(self, asks: list[Ask]) -> list[Scores]:
-        return [Scores([0.0] * len(ask.rows), OK, {}) for ask in asks]
-
-
-def call_costs(settings: schema.Settings) -> tuple[float, float]:
-    """CPU milliseconds that a caller spends on one actor call and on one Serve call of a window of 20 documents."""
-    ray_session.start_ray(settings.cluster)
-    import ray
-    from ray import serve
-
-    actor = ray.remote(num_cpus=0.25)(Echo).remote()
-    app = f"{ray_session.APP}-{ray.get_runtime_context().get_job_id()}"
-    serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
-    deployment = serve.deployment(Echo, name="reranker").options(ray_actor_options={"num_cpus": 0.25})  # type: ignore[arg-type]
-    handle = serve.run(deployment.bind(), name=f"{app}-reranker", route_prefix=None)
-
-    async def by_actor(asks: list[Ask]) -> Any:
-        return await actor.answer.remote(asks)
-
-    async def by_serve(asks: list[Ask]) -> Any:
-        return await handle.answer.remote(asks)
-
-    try:
-        return asyncio.run(per_call(by_actor)), asyncio.run(per_call(by_serve))
-    finally:
-        serve.delete(f"{app}-reranker")
-
-
-async def per_call(call: Callable[[list[Ask]], Awaitable[Any]]) -> float:
-    """One request a call, through the line that searchers use."""
-    line, ask = Line(call, batch_size=1, calls=1), Ask("", "q", "a query", list(range(20)))
-    for _ in range(50):
-        await line(ask)
-    start = time.process_time()
-    for _ in range(CALLS):
-        await line(ask)
-    return 1e3 * (time.process_time() - start) / CALLS
 
 
 main = session.job(run)

@@ -19,6 +19,7 @@ from jobs import (
     build_graph,
     build_groups,
     build_lexicon,
+    build_lists,
     build_queries,
     build_summaries,
     building,
@@ -27,12 +28,16 @@ from jobs import (
 from jobs.console import say
 from jobs.stages import Addresses
 
+MANIFEST_KB = 16  # an index is no more than that
+
 
 def run(settings: schema.Settings) -> Address:
     """Run the stages in order. Returns the index, which holds the names of what it is made of."""
     for stage in (build_corpus, build_embeddings, build_graph, build_groups, build_lexicon, build_summaries, build_queries):
         stage.run(settings)
-    address = building.build(settings, "index", make, ray=False)
+    if settings.answering.reads_lists:
+        build_lists.run(settings)
+    address = building.build(settings, "index", make, ray=False, needs={"disk": MANIFEST_KB / 1024})
     say(f"index: {address.folder}")
     return address
 

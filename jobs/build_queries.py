@@ -25,11 +25,13 @@ from jobs.console import say
 
 def run(settings: schema.Settings) -> Address:
     """Build the queries artifact."""
-    return building.build(settings, "queries", make)
+    size = sum(file.stat().st_size for file in readers.files(settings.queries))
+    return building.build(settings, "queries", make, needs={"disk": size / 2**20})
 
 
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
-    counts: dict[str, Any] = ray.get(ray.remote(num_cpus=1)(read).remote(settings.queries, inputs["corpus"], folder))
+    task = ray.remote(num_cpus=1)(read)
+    counts: dict[str, Any] = ray.get(task.remote(settings.queries, settings.corpus, inputs["corpus"], folder))
     lost = {"excluded unknown": "excluded ids are not in the corpus", "judged unknown": "judged documents are not in the corpus"}
     for name, words in lost.items():
         if counts[name]:
@@ -37,9 +39,10 @@ def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) ->
     return counts
 
 
-def read(node: schema.Queries, corpus_folder: Path, folder: Path) -> dict[str, Any]:
+def read(node: schema.Queries, corpus: schema.Corpus, corpus_folder: Path, folder: Path) -> dict[str, Any]:
     """Admit queries and judgements, and turn excluded ids into rows."""
-    asked, judged = admit_queries(readers.queries(node), node.on_bad), admit_judgements(readers.judgements(node), node.on_bad)
+    asked = admit_queries(readers.queries(node, corpus), node.on_bad)
+    judged = admit_judgements(readers.judgements(node, corpus), node.on_bad)
     queries, judgements = list(asked), list(judged)
     if node.limit:
         with_gold = {j.query_id for j in judgements if j.relevance > 0}

@@ -12,24 +12,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import ray
+
 from actors.artifacts import store
 from actors.artifacts import summaries as summary_files
 from actors.artifacts.groups import open_groups
 from actors.artifacts.store import Address
 from actors.engines.build import Place
-from actors.summarizer import DescribePart, ExtractPart
+from actors.summarizer import BroughtPart, DescribePart, ExtractPart
 from conf import schema
-from jobs import building, costs, session
+from jobs import brought, building, costs, session
 from jobs.batch import map_spans
 from jobs.console import say
 
 SHOWN = 20
+PARTS = {"extractive": ExtractPart, "llm": DescribePart, "brought": BroughtPart}
+TEXT_BYTES = 1500  # of a group's description and what is told of it, in its part and in the file of all
 STAND_IN = "extractive"  # the outcome of a summary that stands in for a model's
 
 
 def run(settings: schema.Settings) -> Address:
     """Build the summaries artifact and show twenty of its concepts."""
-    address = building.build(settings, "summaries", make)
+    address = building.build(settings, "summaries", make, needs={"disk": _disk(settings) / 2**20})
     node = settings.summaries
     if isinstance(node, schema.LlmSummaries):
         inputs = building.inputs_of(address)
@@ -44,6 +48,12 @@ def run(settings: schema.Settings) -> Address:
     return address
 
 
+def _disk(settings: schema.Settings) -> float:
+    """Bytes, as far as groups and vectors are there to foresee them by: a vector lies in its part, and in the file of all."""
+    d = building.count_of(settings, "embeddings", "dimension")
+    return building.count_of(settings, "groups", "groups") * (TEXT_BYTES + 2 * 2 * d)
+
+
 def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     pool, node = settings.cluster.summarizer, settings.summaries
     groups = open_groups(inputs["groups"]).count
@@ -56,8 +66,9 @@ def make(settings: schema.Settings, inputs: Mapping[str, Path], folder: Path) ->
         "cache": str(Path(settings.artifacts.root) / "models"),
         "place": Place.of(pool, settings.cluster.endpoint),
     }
-    by_model = isinstance(node, schema.LlmSummaries)
-    map_spans(settings.cluster, pool, DescribePart if by_model else ExtractPart, worker, spans, ("summaries", groups, "groups"))
+    if isinstance(node, schema.BroughtSummaries) and spans:
+        ray.get(ray.remote(num_cpus=1)(brought.summaries).remote(node, folder, groups))
+    map_spans(settings.cluster, pool, PARTS[node.method], worker, spans, ("summaries", groups, "groups"))
     if isinstance(node, schema.LlmSummaries):
         _check_stand_ins(folder, node.stand_ins * groups)
     usage = summary_files.usage_so_far(folder)

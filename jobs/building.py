@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from actors.artifacts.store import Address, add_timings, draft, finish, open_manifest, open_timings
+from actors.artifacts.shelves import working_on
+from actors.artifacts.store import Address, add_timings, draft, finish, open_manifest, open_timings, write_room
 from conf import schema
-from conf.load import BadConfig
+from jobs import room
 from jobs.console import duration, end_if_interrupted, say
 from jobs.ray_session import start_ray
 from jobs.stages import Addresses
@@ -27,17 +25,19 @@ def build(
 
     needs: foreseen megabytes of "disk" and "memory".
     """
-    address = Addresses(settings)[kind]
+    address, needs = Addresses(settings)[kind], needs or {}
+    if not settings.plan:
+        working_on(address.shelf)
     if _there(address):
         return address
-    foreseen = "".join(f", {what} about {max(mib, 1):,.0f} MiB" for what, mib in (needs or {}).items() if mib)
+    foreseen = "".join(f", {what} about {max(mib, 1):,.0f} MiB" for what, mib in needs.items() if mib)
     say(f"{kind}: {'would build' if settings.plan else 'building'} {address.folder}{foreseen}")
     if settings.plan:
         return address
     inputs = inputs_of(address)
     for name, folder in inputs.items():
         open_manifest(folder, name, checksums=True)
-    _check_room(settings, needs or {})
+    room.check(settings, kind, needs)
     start = time.monotonic()
     with draft(address) as folder:
         if _there(address):  # another job was faster between the first look and the lock
@@ -45,13 +45,16 @@ def build(
             return address
         if ray:
             start_ray(settings.cluster)
-        counts = make(settings, inputs, folder)
+        with room.Watch(folder) as watch:
+            counts = make(settings, inputs, folder)
+            taken = watch.taken()
         end_if_interrupted()
         seconds = time.monotonic() - start
         add_timings(folder, [("", kind, seconds)])
+        write_room(folder, {what: round(mib * room.MIB) for what, mib in needs.items()}, taken)
         finish(address, counts)
     plain = [f"{name} {_short(value)}" for name, value in counts.items() if not isinstance(value, Mapping)]
-    say(f"{kind}: done in {duration(seconds)}  " + "  ".join(plain))
+    say(f"{kind}: done in {duration(seconds)}  " + "  ".join([*plain, room.told(needs, taken)]))
     return address
 
 
@@ -85,34 +88,3 @@ def seconds(address: Address) -> float:
 
 def _short(value: object) -> str:
     return f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _check_room(settings: schema.Settings, needs: Mapping[str, float]) -> None:
-    root = Path(settings.artifacts.root)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        writable = os.access(root, os.W_OK)
-    except OSError:
-        writable = False
-    if not writable:
-        raise BadConfig("artifacts.root", str(root), "a folder that can be written to", "Set it, or GAREN_HOME, to another one.")
-    free = {"disk": shutil.disk_usage(root).free / 2**20}
-    if settings.cluster.address == "local":  # elsewhere the work is not done on this machine
-        free["memory"] = available_memory_mb()
-    for what, needed in needs.items():
-        if needed > free.get(what, math.inf):
-            where = f" below {root}" if what == "disk" else ""
-            raise BadConfig(
-                f"free {what}",
-                f"{free[what]:,.0f} MiB",
-                f"{math.ceil(needed):,} MiB{where}",
-                "Free some, or use another machine or artifacts.root.",
-            )
-
-
-def available_memory_mb() -> float:
-    """Memory that new processes may use, in MiB."""
-    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else ():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) / 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20

@@ -44,7 +44,8 @@ def run(settings: schema.Settings) -> Address | None:
 
 
 def _make(variant: schema.Settings, shared: Service) -> Made:
-    if not Addresses(variant)["index"].built:
+    addresses = Addresses(variant)
+    if not all(addresses[kind].built for kind in addresses["run"].recipe.inputs if kind != "queries"):
         build_index.run(variant)
     with hushed():
         run_queries.run(variant, shared)

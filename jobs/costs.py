@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def of_run(settings: schema.Settings, index: Path, queries: Path) -> dict[str, d
     sample = _spread(asked, SAMPLE)
     nodes = {role: None if role == "encoder" else settings.answering.node_of(role) for role in METHODS[settings.loop.method].asks}
     roles = {role: _dry(node, settings.prices) for role, node in nodes.items()}
-    searcher = Searcher(opened, settings.answering, roles, str(queries))
+    searcher = Searcher(opened, _by_words(settings.answering), roles, str(queries))
 
     async def answer_all() -> list[Any]:
         return [(await searcher.answer(query)).usage for query in sample]
@@ -96,6 +97,12 @@ def of_embeddings(node: schema.ModelEmbeddings, corpus: Path) -> dict[str, int]:
     sample = _spread(range(len(opened)), DOCUMENTS)
     counted = sum(min(tokens.count(node.document_prefix + opened.text(row)), node.max_tokens) for row in sample)
     return {"model_calls": len(opened), **_scaled(Counter(prompt_tokens=counted), len(opened) / max(len(sample), 1))}
+
+
+def _by_words(answering: schema.Answering) -> schema.Answering:
+    """The same with BM25 in place of a first stage that asks a model: its documents are others, and about as long."""
+    node = answering.first_stage
+    return replace(answering, first_stage=schema.Bm25FirstStage("bm25", node.depth, "plain")) if answering.finds else answering
 
 
 def _dry(node: Any, prices: schema.Prices) -> Callable[[Ask], Awaitable[Scores]]:

@@ -20,6 +20,7 @@ ROOT = {
     "plan": "true: say what would be built, and where, and stop",
     "ask": "jobs.search: the file that holds the question; -: standard input",
     "query_id": "jobs.show_trace: the query whose path is shown",
+    "do": "jobs.artifacts: list or prune",
 }
 END = """
 A file of a node is chosen with node=file, a value set with node.key=value. The nodes and their files:

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.queries import Query
 from actors.artifacts.run import Result
 from actors.engines.build import Place
-from actors.roles import deployed
+from actors.roles import asked_by, deployed
 from actors.searcher import SearchActor, Work
 from conf import schema
 from jobs.console import say
 from jobs.ray_session import APP, check_cpus, start_ray
+from jobs.stages import lists_of
 
 
 class Service:
@@ -81,13 +81,13 @@ class Service:
 
     def _work(self, settings: schema.Settings, index: Path, queries: str, wanted: int) -> Work:
         start_ray(self._cluster)
-        asked = METHODS[settings.loop.method].asks
-        served = () if self._cluster.in_process else asked
+        served = () if self._cluster.in_process else asked_by(settings.answering)
         roles: dict[str, schema.Replicas] = {role: getattr(self._cluster, role) for role in served}
         searchers = min(wanted, self._cluster.searchers.actors) * self._cluster.searchers.num_cpus
         needs = {role: replicas.replicas * replicas.num_cpus for role, replicas in roles.items()}
         check_cpus(self._cluster, {**needs, "searchers": searchers})
-        return Work(str(index), queries, settings.answering, {role: self._app(settings, role) for role in roles})
+        apps = {role: self._app(settings, role) for role in roles}
+        return Work(str(index), queries, settings.answering, apps, lists_of(settings))
 
     def _app(self, settings: schema.Settings, role: str) -> str:
         """The role's application for this configuration; another judge's makes way for it."""

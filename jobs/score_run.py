@@ -19,11 +19,14 @@ from conf import schema
 from jobs import building, session
 from jobs.console import say, table
 
+BYTES_PER_VALUE = 60  # a measure of one query
+
 
 def run(settings: schema.Settings) -> Address:
     """Build the metrics artifact and show the means."""
     evaluation.check(settings.metrics.measures)
-    address = building.build(settings, "metrics", make, ray=False)
+    values = building.count_of(settings, "run", "queries") * len(settings.metrics.measures)
+    address = building.build(settings, "metrics", make, ray=False, needs={"disk": values * BYTES_PER_VALUE / 2**20})
     if address.built and not settings.plan:
         mean = metric_files.open_metrics(address.folder)["mean"]
         measures = settings.metrics.measures

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from actors.artifacts.queries import Query
 from actors.artifacts.store import open_manifest
+from actors.first_stage import WHY_EMPTY
 from actors.index import Hit
+from actors.roles import SHELLS
 from conf import schema
 from conf.load import BadConfig
-from jobs import session
+from jobs import brought, session
 from jobs.console import say
 from jobs.online import service
 from jobs.stages import Addresses
@@ -31,15 +33,17 @@ def run(settings: schema.Settings) -> list[Hit]:
         say(f"search: would answer over {index.folder}")
         return []
     open_manifest(index.folder, "index")
+    query = Query("question", question, ())
+    brought.check_questions(settings, index.folder, [query])
     with service(settings.cluster) as opened:
-        hits, usage = opened.hits(settings, index.folder, Query("question", question, ()), TOP)
+        hits, usage = opened.hits(settings, index.folder, query, TOP)
     say(f"\n{question}\n")
     if not hits:
-        say("Nothing was found: no document holds a word of the question that is not a stop word. Ask with words of the corpus.")
+        say(f"Nothing was found: {WHY_EMPTY[settings.first_stage.method]}.")
     for hit in hits:
         say(f"{hit.rank:>3}  {hit.doc_id}   [group {hit.group}: {hit.concept}; found through {hit.source}]")
         say(textwrap.indent(textwrap.shorten(hit.text, 300), "     "))
-    calls = ", ".join(f"{role} {counters.get('calls', 0)} calls" for role, counters in usage.items() if role != "loop")
+    calls = ", ".join(f"{role} {counters.get('calls', 0)} calls" for role, counters in usage.items() if role in SHELLS)
     say(f"\n{usage['loop']['documents']} documents observed, {usage['loop']['from_groups']} of them from groups; {calls}")
     found: list[Hit] = hits
     return found

@@ -24,8 +24,9 @@ from jobs.console import fail, interrupt, say
 from jobs.ray_session import stop_ray, submitted
 
 INPUT_FILES = (
-    *("corpus.path", "queries.path", "queries.qrels", "embeddings.model"),
-    *("reranker.path", "navigator.path", "loop.neighbours", "ask"),
+    *("corpus.path", "queries.path", "queries.qrels", "embeddings.model", "embeddings.path", "embeddings.queries"),
+    *("graph.path", "graph.similarities", "groups.path", "summaries.path"),
+    *("first_stage.path", "reranker.path", "navigator.path", "loop.neighbours", "ask"),
 )
 EXPECTED = (BadConfig, BadInput, BadArtifact, OSError, ValueError)
 
@@ -46,6 +47,7 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
     def main() -> None:
         register_resolvers()
         with reported():
+            sys.argv[1:] = with_verb(sys.argv[1:], getattr(sys.modules[run.__module__], "VERBS", ()))
             if {"--help", "-h"} & set(sys.argv[1:]):
                 module = sys.modules[run.__module__]
                 overrides = [a for a in sys.argv[1:] if not a.startswith("-")]
@@ -54,6 +56,11 @@ def job(run: Callable[[schema.Settings], object]) -> Callable[[], None]:
         return composed()
 
     return main
+
+
+def with_verb(arguments: Sequence[str], verbs: Sequence[str]) -> list[str]:
+    """The arguments of a job that has verbs: a word alone stands for do=<word>."""
+    return [f"do={word}" if verbs and word.isidentifier() else word for word in arguments]
 
 
 @contextlib.contextmanager

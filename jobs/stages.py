@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +12,12 @@ from typing import Any
 
 from actors.algorithms.loops.methods import METHODS
 from actors.artifacts.run import ANSWERS
-from actors.artifacts.store import Address, Recipe, sha256, write_text
-from actors.corpora import python_docs, readers
+from actors.artifacts.store import Address, Recipe
+from actors.corpora import readers
 from actors.engines.build import model_digest
 from conf import schema
+from jobs import outside
+from jobs.outside import Digests
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,8 @@ class Stage:
 STAGES: Mapping[str, Stage] = {
     "corpus": Stage(("corpus",), ()),
     "embeddings": Stage(("embeddings",), ("corpus",)),
-    "graph": Stage(("graph",), ("embeddings",)),
+    "lists": Stage(("lists",), ("embeddings",)),
+    "graph": Stage(("graph",), ("embeddings",)),  # and lists, where the number of documents, not known here, makes it approximate
     "groups": Stage(("groups",), ("graph",)),
     "lexicon": Stage(("lexicon",), ("corpus",)),
     "summaries": Stage(("summaries", "embeddings"), ("corpus", "embeddings", "groups", "lexicon")),
@@ -79,31 +79,37 @@ class Addresses:
         """The artifacts that a stage reads: kind -> folder name."""
         names = {name: self[name].name for name in STAGES[kind].inputs}
         node = self._settings.groups
-        if kind == "groups" and not isinstance(node, schema.Leiden):
+        if kind == "groups" and isinstance(node, schema.BroughtGroups):
+            names["corpus"] = self["corpus"].name
+        elif kind == "groups" and not isinstance(node, schema.Leiden):
             like = Addresses(dataclasses.replace(self._settings, groups=node.like))
             names |= {name: like[name].name for name in LIKE_LEIDEN[node.method]}
+        if kind == "run" and self._settings.answering.reads_lists:
+            names["lists"] = self["lists"].name
         return names
 
     def _outside(self, kind: str) -> dict[str, str]:
         """What a stage reads beside artifacts: label -> sha256 or version."""
         settings = self._settings
+        files = outside.brought(settings, kind)
         if kind == "corpus":
-            own = {"python": python_docs.version()} if settings.corpus.reader == "python_docs" else {}
-            return own | self._files(settings.corpus)
+            return readers.versions(settings.corpus) | self._files(settings.corpus)
         if kind == "queries":
-            return self._files(settings.queries)
+            return readers.versions(settings.queries) | self._files(settings.queries)
         if kind == "embeddings":
-            return {"model": model_digest(settings.embeddings), **self._weights(embedder=settings.embeddings)}
+            model = {"model": model_digest(settings.embeddings), **self._weights(embedder=settings.embeddings)}
+            return model | self._digested(files)
         if kind == "summaries":
-            return self._weights(summarizer=settings.summaries)
+            return self._weights(summarizer=settings.summaries) | self._digested(files)
         if kind == "run":
             judges = {role: getattr(settings, role) for role in ("reranker", "navigator") if role in self._nodes(kind)}
-            files = {role: Path(j.path) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
+            files |= {role: Path(j.path) for role, j in judges.items() if isinstance(j, schema.TableJudge)}
             files |= {role: Path(j.path) / ANSWERS for role, j in judges.items() if isinstance(j, schema.ReplayJudge)}
-            if path := getattr(settings.loop, "neighbours", ""):
-                files["neighbours"] = Path(path)
-            return {what: self._digests.of(path) for what, path in files.items()} | self._weights(**judges)
-        return {}
+            return self._digested(files) | self._weights(**judges)
+        return self._digested(files)
+
+    def _digested(self, files: Mapping[str, Path]) -> dict[str, str]:
+        return {what: self._digests.of(path) for what, path in files.items()}
 
     def _weights(self, **nodes: Any) -> dict[str, str]:
         """Role -> digest of a model's folder, where the name is one: a name at a hub has its revision, a folder may change."""
@@ -113,7 +119,11 @@ class Addresses:
 
     def _aside(self, kind: str) -> dict[str, Any]:
         """An index remembers how it was first meant to be searched, for those who open it without a configuration."""
-        return {"answering": dataclasses.asdict(self._settings.answering)} if kind == "index" else {}
+        if kind != "index":
+            return {}
+        answering = self._settings.answering
+        lists = {"lists": self["lists"].name} if answering.reads_lists else {}
+        return {"answering": dataclasses.asdict(answering), **lists}
 
     def _files(self, node: schema.Corpus | schema.Queries) -> dict[str, str]:
         files = readers.files(node)
@@ -125,29 +135,6 @@ class Addresses:
         return Digests(Path(self._settings.artifacts.root))
 
 
-class Digests:
-    """sha256 of files read from outside, remembered by path, size and time of change: a corpus of gigabytes is read once for it."""
-
-    def __init__(self, root: Path) -> None:
-        self._path = root / "digests.json"
-        self._known: dict[str, list[str]] = {}
-        with contextlib.suppress(OSError, ValueError):  # without it files are read again, and nothing else is different
-            self._known = json.loads(self._path.read_text())
-
-    def of(self, path: Path) -> str:
-        """Digest of one file. Raises FileNotFoundError naming it."""
-        stat = path.stat()
-        state = f"{stat.st_size} {stat.st_mtime_ns}"
-        state_and_digest = self._known.get(str(path))
-        if state_and_digest is None or state_and_digest[0] != state:
-            state_and_digest = self._known[str(path)] = [state, sha256(path)]
-            with contextlib.suppress(OSError):  # an index is also searched where nothing can be written
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                write_text(self._path, json.dumps(self._known, indent=1, sort_keys=True))
-        return state_and_digest[1]
-
-    def of_folder(self, folder: Path) -> str:
-        """Digest of the names and contents of all files directly in a folder and below it."""
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        lines = "".join(f"{path.relative_to(folder)} {self.of(path)}\n" for path in files)
-        return hashlib.sha256(lines.encode()).hexdigest()
+def lists_of(settings: schema.Settings) -> str:
+    """The folder of the inverted lists that the first stage searches; empty where it reads none."""
+    return str(Addresses(settings)["lists"].folder) if settings.answering.reads_lists else ""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from conf.load import compose
+from jobs.artifacts import VERBS
+from jobs.session import with_verb
 from jobs.stages import STAGES
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +52,7 @@ def test_there_is_a_readme_that_shows_its_commands() -> None:
 def test_a_command_composes(command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GAREN_HOME", str(tmp_path))
     _, _, module, *arguments = shlex.split(command, comments=True)
+    arguments = with_verb(arguments, VERBS if module == "jobs.artifacts" else ())
     assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
     for stop in (">", ">>", "<", "&", "2>&1"):
         arguments = arguments[: arguments.index(stop)] if stop in arguments else arguments

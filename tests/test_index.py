@@ -33,18 +33,12 @@ def test_everything_in_it_is_the_toy(toy_index: Index) -> None:
     assert toy_index.models == str(toy_index.folder.parent.parent / "models")
 
 
-def test_the_pool_is_bm25_s_and_scores_what_is_outside_it(toy_index: Index) -> None:
-    pool = toy_index.pool("Copper!", (), toy_index.answering.first_stage)
-    assert pool.docs == toy.POOL
-    assert pool.score is not None
-    two, four, five = pool.score([2, 4, 5])
-    assert two == 0.0 < four < five
-    assert toy_index.lexical_scores("copper", [2, 4, 5]).tolist() == [two, four, five]
-
-
-def test_excluded_documents_make_room_in_the_pool(toy_index: Index) -> None:
-    assert toy_index.pool("copper", (0, 6), toy_index.answering.first_stage).docs == [3, 1, 8, 9, 5, 4]
-    assert toy_index.pool("no such word", (), toy_index.answering.first_stage).docs == []
+def test_bm25_s_ranking_and_any_document_s_score(toy_index: Index) -> None:
+    found = toy_index.retrieve("Copper!", (), 6, "plain")
+    assert found.rows.tolist() == toy.POOL and (found.score(found.rows.tolist()) == found.scores).all()
+    two, four, five = found.score([2, 4, 5])
+    assert two == 0.0 < four < five < found.scores[-1]
+    assert toy_index.scorer("copper", "plain")([2, 4, 5]).tolist() == [two, four, five]
 
 
 def test_how_it_was_meant_to_be_searched_comes_back(toy_index: Index) -> None:

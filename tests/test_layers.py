@@ -26,8 +26,8 @@ MAY_IMPORT = {
     "actors": ("conf.schema", "actors"),
     "actors.algorithms": ("actors.algorithms",),
     "actors.artifacts": ("actors.artifacts",),
-    "actors.corpora": ("conf.schema", "actors.corpora"),
-    "actors.engines": ("conf.schema", "actors.engines", "actors.algorithms", "actors.corpora.records"),
+    "actors.corpora": ("conf.schema", "actors.corpora", "actors.algorithms"),
+    "actors.engines": ("conf.schema", "actors.engines", "actors.algorithms", "actors.corpora.records", "actors.corpora.brought"),
     "actors.judges": (
         "conf.schema",
         "actors.judges",
@@ -68,6 +68,7 @@ MAY_COMPOSE = {  # job -> the jobs whose `run` it may call; None: any
     "jobs.quickstart": None,
     "jobs.compare_methods": None,
     "jobs.run_queries": {"jobs.build_queries"},
+    "jobs.build_graph": {"jobs.build_lists"},  # for a corpus that is large
 }
 LONG = {"jobs.session"}  # how every job starts and ends
 LINES = 140

@@ -140,3 +140,16 @@ def test_what_stands_in_for_an_answer_has_no_score_for_any_row() -> None:
     (scores,) = answers(Role(lambda ids, attempt: True), 1)
     assert scores.outcome == "failed: ConnectionError" and scores.usage == {}
     assert len(scores.values) == 2 and all(map(math.isnan, scores.values))
+
+
+def test_without_a_stand_in_the_error_goes_to_those_who_waited_and_the_line_goes_on() -> None:
+    role = Role(lambda ids, attempt: "q0" in ids)
+
+    async def all_of_them() -> list[Any]:
+        line = Line(role, 2, 1, None)
+        return await asyncio.wait_for(asyncio.gather(*(line(ask(n)) for n in range(4)), return_exceptions=True), 10)
+
+    first, mate, *others = asyncio.run(all_of_them())
+    assert isinstance(first, ConnectionError) and mate is first
+    assert [scores.outcome for scores in others] == ["answer to q2", "answer to q3"]
+    assert role.calls == [["q0", "q1"], ["q2", "q3"]], "there are no other attempts"

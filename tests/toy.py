@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.algorithms import bm25
+from actors.algorithms import bm25_building
 from actors.algorithms.loops.dialogue import (
     Answer,
     Loop,
@@ -30,6 +30,7 @@ from actors.algorithms.loops.dialogue import (
     Score,
     Similarity,
 )
+from actors.algorithms.terms import Analyzer
 from actors.artifacts import corpus, embeddings, graph, groups, lexicon, store, summaries
 from actors.index import Index
 from conf import schema
@@ -208,7 +209,7 @@ def _write_vectors(folder: Path) -> None:
 
 
 def _write_lexicon(folder: Path) -> None:
-    built = bm25.build(TEXTS, bm25.Analyzer("none", "none"), 0.9, 0.4)
+    built = bm25_building.build(TEXTS, Analyzer("none", "none"), 0.9, 0.4)
     lexicon.write(folder, lexicon.Lexicon(**vars(built), stemmer="none", stop_words="none"))
 
 

@@ -7,6 +7,7 @@ needs the packages gguf and accelerate beside vLLM's, and a minute. `python -m t
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,15 @@ def minilm(cache: Path) -> Path:
         (folder.parent / inside).rename(folder)
 
     return _prepared(cache, "all-MiniLM-L6-v2", make)
+
+
+def minilm_onnx(cache: Path) -> Path:
+    """The same weights as an ONNX export in float32. The packaged export has 8-bit weights: no measure of an engine."""
+
+    def make(folder: Path) -> None:
+        _to_onnx(minilm(cache), folder)
+
+    return _prepared(cache, "all-MiniLM-L6-v2-onnx", make)
 
 
 def smollm2(cache: Path) -> Path:
@@ -98,6 +108,46 @@ def _from_gguf(gguf: Path, folder: Path) -> None:
     AutoTokenizer.from_pretrained(gguf.parent, **named).save_pretrained(folder)
 
 
+def _to_onnx(model: Path, folder: Path) -> None:
+    """BERT written out: tracing transformers' own forward fixes the length of its mask. One text at a time needs none."""
+    import onnx  # noqa: F401  torch's exporter asks for it in an error of another kind
+    import torch
+    from transformers import AutoModel
+
+    bert: Any = AutoModel.from_pretrained(model, dtype=torch.float32).eval()
+
+    class Layers(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bert = bert
+
+        def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
+            batch, length = input_ids.shape
+            positions = torch.arange(length).unsqueeze(0)
+            hidden = self.bert.embeddings(input_ids=input_ids, token_type_ids=token_type_ids, position_ids=positions)
+            hidden = hidden + 0.0 * attention_mask.unsqueeze(-1)  # an input that nothing reads would be left out of the graph
+            for layer in self.bert.encoder.layer:
+                own = layer.attention.self
+                split = (batch, length, own.num_attention_heads, own.attention_head_size)
+                query, key, value = (part(hidden).view(split).transpose(1, 2) for part in (own.query, own.key, own.value))
+                weights = torch.softmax(query @ key.transpose(-1, -2) / own.attention_head_size**0.5, -1)
+                context = (weights @ value).transpose(1, 2).reshape(batch, length, -1)
+                attended = layer.attention.output(context, hidden)
+                hidden = layer.output(layer.intermediate(attended), attended)
+            return hidden
+
+    folder.mkdir()
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    ids = torch.arange(5, 37).reshape(2, 16)
+    example = (ids, torch.ones_like(ids), torch.zeros_like(ids))
+    axes = {name: {0: "batch", 1: "tokens"} for name in (*names, "last_hidden_state")}
+    torch.onnx.export(
+        Layers(), example, str(folder / "model.onnx"), input_names=names, output_names=["last_hidden_state"],
+        dynamic_axes=axes, opset_version=17, dynamo=False,
+    )  # fmt: skip
+    shutil.copy(model / "tokenizer.json", folder)
+
+
 def _random_qwen3(folder: Path) -> None:
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -139,5 +189,5 @@ def _byte_level_tokenizer(texts: Iterable[str]) -> Any:
 
 
 if __name__ == "__main__":
-    for prepare in (minilm, smollm2, tiny_qwen3):
+    for prepare in (minilm, minilm_onnx, smollm2, tiny_qwen3):
         print(prepare(Path(tempfile.gettempdir()) / "garen-models"))

@@ -236,6 +236,7 @@ def _concept(documents: list[list[_Sentence]], terms: dict[str, _Term], words: i
     common = min(FILLER_LIFT, max((term.lift for term in terms.values()), default=0.0) / 2)
     fillers = {term for term, surface in surfaces.items() if terms[term].lift < common and _is_short(surface)}
     worth = {term: terms[term].weight * _readability(surface) for term, surface in surfaces.items()}
+    folded = {term: surface.casefold() for term, surface in surfaces.items()}
     free = set(worth)
     phrases: list[str] = []
     room = words
@@ -243,8 +244,8 @@ def _concept(documents: list[list[_Sentence]], terms: dict[str, _Term], words: i
         if room and seed in free:
             partners = {t for t in free - fillers if terms[t].weight >= PHRASE_WEIGHT * terms[seed].weight} | {seed}
             phrases.append(_grow(places[seed], partners, room))
-            taken = phrases[-1].replace("-", " ").split()
-            free = {t for t in free if not _is_like(surfaces[t], taken)} - {seed}
+            taken = phrases[-1].casefold().replace("-", " ").split()
+            free = {t for t in free if not _is_like(folded[t], taken)} - {seed}
             room -= len(taken)
     return ", ".join(phrases) or NO_TEXT
 
@@ -255,9 +256,10 @@ def _grow(places: list[tuple[_Sentence, int]], partners: set[str], room: int) ->
     for sentence, at in places:
         for a, b in _spans(sentence, at, min(PHRASE_WORDS, room)):
             phrase = tuple(term for _, term in sentence.words[a:b])
-            surfaces = [surface for surface, _ in sentence.words[a:b]]
-            repeats = any(_is_like(surface, surfaces[:i]) for i, surface in enumerate(surfaces))
-            if partners.issuperset(phrase) and not repeats and len(set(phrase)) == b - a:
+            if not partners.issuperset(phrase) or len(set(phrase)) < b - a:
+                continue
+            surfaces = [surface.casefold() for surface, _ in sentence.words[a:b]]
+            if not any(_is_like(surface, surfaces[:i]) for i, surface in enumerate(surfaces)):
                 ends = [*sentence.joins[a : b - 1], ""]
                 spelled[phrase]["".join(w + end for (w, _), end in zip(sentence.words[a:b], ends, strict=True))] += 1
     least = max(2.0, PHRASE_SHARE * len(places))
@@ -275,6 +277,8 @@ def _spans(sentence: _Sentence, at: int, longest: int) -> Iterator[tuple[int, in
 
 def _usual(spellings: Counter[str]) -> str:
     """The most frequent spelling, first without regard to capitals, then among those; small letters where that is a tie."""
+    if len(spellings) == 1:
+        return next(iter(spellings))
     folded: Counter[str] = Counter()
     for spelling, count in spellings.items():
         folded[spelling.casefold()] += count
@@ -294,5 +298,5 @@ def _readability(surface: str) -> float:
 
 
 def _is_like(surface: str, words: list[str]) -> bool:
-    folded = surface.casefold()
-    return any(folded in word or word in folded for word in (w.casefold() for w in words))
+    """Whether one holds the other; all casefolded."""
+    return any(surface in word or word in surface for word in words)

@@ -8,7 +8,7 @@ of two float16 numbers is a multiple of 2**-48, and a sum of such products below
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float16] | NDArray[np.float32]
 
+Found = tuple[NDArray[np.float32], NDArray[np.int64]]
+Search = Callable[[NDArray[np.float32], NDArray[np.float32], int], Found]  # queries, base, how many -> scores and rows
+
 # Candidates beyond k + 1. Rows with more documents than this tied at the k-th place are scored against everything.
 SPARE = 16
 SCRATCH = 1 << 22  # float64 values of scratch space: 32 MiB
 
 
 def nearest(
-    vectors: Vectors, first: int, last: int, k: int, *, threads: int = 1, base_rows: int = 1 << 15
+    vectors: Vectors, first: int, last: int, k: int, *, threads: int = 1, base_rows: int = 1 << 15, gpu: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.float16]]:
     """The k nearest of all rows for each of the rows first..last-1, itself excluded.
 
@@ -31,7 +34,8 @@ def nearest(
     [last-first, k] and inner products float16 [last-first, k]: nearest first, equal ones by ascending row, -1 and 0.0
     where there are fewer than k. The order is that of the exact inner product, before it is rounded to float16 (float32
     vectors: up to the rounding of a double-precision sum). `threads` is set for faiss in the whole process
-    while the call runs. Raises ValueError on a wrong range and on values that are not finite.
+    while the call runs; `gpu` has faiss-gpu propose the candidates. Raises ValueError on a wrong range and on values that are
+    not finite.
     """
     documents = vectors.shape[0]
     if k < 1 or base_rows < 1 or not 0 <= first <= last <= documents:
@@ -39,18 +43,26 @@ def nearest(
             f"k={k}, base_rows={base_rows}, rows {first}..{last}: expected k >= 1, base_rows >= 1 and "
             f"0 <= first <= last <= {documents} (the vectors' rows)"
         )
-    queries = _upcast(vectors, first, last)
-    scores, rows = np.full((last - first, k), -np.inf), np.full((last - first, k), -1, np.int64)
-    left_out = np.full(last - first, -np.inf)
+    return nearest_of(vectors, np.arange(first, last), k, threads=threads, base_rows=base_rows, gpu=gpu)
+
+
+def nearest_of(
+    vectors: Vectors, asked: NDArray[np.int64], k: int, *, threads: int = 1, base_rows: int = 1 << 15, gpu: bool = False
+) -> tuple[NDArray[np.int32], NDArray[np.float16]]:
+    """As `nearest`, for the rows `asked` [n]."""
+    search = _gpu_search() if gpu else _cpu_search
+    queries = finite(vectors[asked], asked)
+    scores, rows = np.full((len(asked), k), -np.inf), np.full((len(asked), k), -1, np.int64)
+    left_out = np.full(len(asked), -np.inf)
     with faiss_threads(threads):
-        for start in range(0, documents, base_rows):
-            base = _upcast(vectors, start, min(start + base_rows, documents))
-            found, at, bound = _candidates(queries, base, first - start, k, scores[:, -1])
+        for start in range(0, len(vectors), base_rows):
+            base = _upcast(vectors, start, min(start + base_rows, len(vectors)))
+            found, at, bound = _candidates(search, queries, base, asked - start, k, scores[:, -1])
             scores, rows = _merge(scores, rows, found, at + start, k)
             left_out = np.maximum(left_out, bound)
     unsettled = np.flatnonzero((left_out > -np.inf) & (scores[:, -1] <= left_out))
     if len(unsettled):
-        scores[unsettled], rows[unsettled] = _scan(vectors, queries[unsettled], unsettled + first, k, base_rows)
+        scores[unsettled], rows[unsettled] = _scan(vectors, queries[unsettled], asked[unsettled], k, base_rows)
     missing = scores == -np.inf
     return np.where(missing, -1, rows).astype(np.int32), np.where(missing, 0.0, scores).astype(np.float16)
 
@@ -62,28 +74,52 @@ def recall(neighbours: NDArray[np.int32], exact: NDArray[np.int32]) -> float:
     return float(hits.sum() / real.sum()) if real.any() else 1.0
 
 
-def _upcast(vectors: Vectors, start: int, stop: int) -> NDArray[np.float32]:
-    block = np.ascontiguousarray(vectors[start:stop], dtype=np.float32)
+def finite(vectors: Vectors, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The vectors of some rows in single precision. Raises ValueError, naming the row, where one is not finite."""
+    block = np.ascontiguousarray(vectors, dtype=np.float32)
     if not np.isfinite(block).all():
-        row = start + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
+        row = rows[np.flatnonzero(~np.isfinite(block).all(axis=1))[0]]
         raise ValueError(f"vector of row {row} holds NaN or infinity, expected finite numbers: embed it again")
     return block
 
 
-def _candidates(
-    queries: NDArray[np.float32], base: NDArray[np.float32], shift: int, k: int, kth: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Exact scores and rows of this block's candidates, and what no document left out can exceed (-inf: none was).
+def _upcast(vectors: Vectors, start: int, stop: int) -> NDArray[np.float32]:
+    return finite(vectors[start:stop], np.arange(start, stop))
 
-    Query i is row i + shift of the block. A candidate that cannot beat the k-th best so far (`kth`) stays at -inf.
-    """
+
+def _cpu_search(queries: NDArray[np.float32], base: NDArray[np.float32], asked: int) -> Found:
     import faiss  # here, so that a job can say which of the two builds of faiss to install
 
+    found: Found = faiss.knn(queries, base, asked, metric=faiss.METRIC_INNER_PRODUCT)
+    return found
+
+
+def _gpu_search() -> Search:
+    """The same on a GPU; its memory is held as long as the function is."""
+    import faiss
+
+    resources = faiss.StandardGpuResources()
+
+    def search(queries: NDArray[np.float32], base: NDArray[np.float32], asked: int) -> Found:
+        found: Found = faiss.knn_gpu(resources, queries, base, asked, metric=faiss.METRIC_INNER_PRODUCT)
+        return found
+
+    return search
+
+
+def _candidates(
+    search: Search, queries: NDArray[np.float32], base: NDArray[np.float32], own: NDArray[np.int64], k: int,
+    kth: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:  # fmt: skip
+    """Exact scores and rows of this block's candidates, and what no document left out can exceed (-inf: none was).
+
+    Query i is row own[i] of the block. A candidate that cannot beat the k-th best so far (`kth`) stays at -inf.
+    """
     asked = min(k + 1 + SPARE, len(base))
-    rough, at = faiss.knn(queries, base, asked, metric=faiss.METRIC_INNER_PRODUCT)
+    rough, at = search(queries, base, asked)
     # Error bound of a single-precision dot product, doubled: d * 2**-24 * |x| |y|.
     error = base.shape[1] * 2.0**-23 * np.linalg.norm(queries, axis=1) * np.linalg.norm(base, axis=1).max()
-    itself = at == (np.arange(len(queries)) + shift)[:, None]
+    itself = at == own[:, None]
     query, place = np.nonzero((at >= 0) & ~itself & (rough >= (kth - error)[:, None]))
     scores = np.full(at.shape, -np.inf)
     scores[query, place] = _products(queries, query, base, at[query, place])

@@ -20,11 +20,10 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
-Neighbours = NDArray[np.int32]
-Similarities = NDArray[np.float16] | NDArray[np.float32]
+from actors.algorithms.edges import Edges, Neighbours, Similarities, blocks, strength, union
+
 Labels = NDArray[np.int32]
 
-ROWS = 1 << 18  # rows looked at together where a temporary per edge is needed
 _IGRAPH_RANDOM = Lock()  # igraph has one random number generator per process
 
 
@@ -40,15 +39,6 @@ class Leiden:
     randomness: float
     iterations: int
     seed: int
-
-
-class Edges(NamedTuple):
-    """The undirected graph: every pair once. What is not an edge is counted."""
-
-    pairs: NDArray[np.int64]  # [M, 2], smaller row first, ascending
-    weights: NDArray[np.float64] | None  # [M], None: all 1
-    self_loops: int  # entries of the neighbour array that named their own row
-    not_positive: int  # entries whose similarity was 0 or less, where similarities are the weights
 
 
 class Level0(NamedTuple):
@@ -70,34 +60,15 @@ class Sizes(NamedTuple):
     singletons: int
 
 
-def union(neighbours: Neighbours, similarities: Similarities | None = None) -> Edges:
-    """Undirected edges from a neighbour array [N, k] (-1: none), each once whichever end names it, and however often.
-
-    With `similarities` [N, k] an edge weighs the larger of its two directions. Raises ValueError on a row beyond N.
-    """
-    documents, self_loops, not_positive = len(neighbours), 0, 0
-    keys, weights = [np.empty(0, np.int64)], [np.empty(0)]
-    for start, target, source in _blocks(neighbours):
-        self_loops += int((target == source).sum())
-        real = (target >= 0) & (target != source)
-        if similarities is not None:
-            weight = similarities[start : start + ROWS].astype(np.float64)
-            not_positive += int((real & ~(weight > 0)).sum())
-            real &= weight > 0
-            weights.append(weight[real])
-        keys.append((np.minimum(source, target) * documents + np.maximum(source, target))[real])
-    key, strongest = _distinct(np.concatenate(keys), None if similarities is None else np.concatenate(weights))
-    pairs = np.empty((len(key), 2), np.int64)
-    np.divmod(key, max(documents, 1), out=(pairs[:, 0], pairs[:, 1]))
-    return Edges(pairs, strongest, self_loops, not_positive)
-
-
 def level0(neighbours: Neighbours, how: Leiden, similarities: Similarities | None = None) -> Level0:
     """Leiden on the whole graph; `similarities` given: weighted by them, else all edges weigh 1."""
-    edges, documents = union(neighbours, similarities), len(neighbours)
-    labels = _split(np.ones(documents, bool), np.zeros(documents, np.int32), edges, how, random.Random(how.seed))
-    isolated = int((_strength(documents, edges) == 0).sum())
-    return Level0(by_first_row(labels), len(edges.pairs), isolated, edges.self_loops, edges.not_positive)
+    edges = union(neighbours, similarities)
+    counts = len(edges.pairs), edges.self_loops, edges.not_positive
+    degree, weights = strength(len(neighbours), edges), edges.weights
+    graph = _graph(len(neighbours), edges)
+    del edges  # igraph has its own
+    labels = _communities(graph, np.zeros(len(neighbours), np.int32), degree, weights, how, random.Random(how.seed))
+    return Level0(by_first_row(labels), counts[0], int((degree == 0).sum()), *counts[1:])
 
 
 def batches(neighbours: Neighbours, labels: Labels, max_size: int, nodes_per_batch: int = 25_000) -> list[NDArray[np.int32]]:
@@ -108,8 +79,8 @@ def batches(neighbours: Neighbours, labels: Labels, max_size: int, nodes_per_bat
     """
     size = np.bincount(labels)
     work = np.zeros(len(size), np.int64)
-    for start, target, _ in _blocks(neighbours):
-        own = labels[start : start + ROWS, None]
+    for start, target, _ in blocks(neighbours):
+        own = labels[start : start + len(target), None]
         inside = ((labels[target] == own) & (target >= 0)).sum(axis=1)
         work += np.bincount(own[:, 0], weights=inside, minlength=len(size)).astype(np.int64)
     large = np.flatnonzero(size > max_size)
@@ -184,50 +155,6 @@ def sizes(group_of: NDArray[np.int32], max_size: int) -> Sizes:
     )
 
 
-def modularity(
-    neighbours: Neighbours,
-    group_of: NDArray[np.int32],
-    resolution: float = 1.0,
-    similarities: Similarities | None = None,
-) -> float:
-    """Newman 2004: edge weight inside groups / m - resolution * sum of (group's degree / 2m)^2; 0.0 without edges."""
-    edges = union(neighbours, similarities)
-    low, high = group_of[edges.pairs].T
-    weights = np.ones(len(low)) if edges.weights is None else edges.weights
-    total = weights.sum()
-    if total == 0:
-        return 0.0
-    degree = np.bincount(group_of, _strength(len(group_of), edges))
-    return float(weights[low == high].sum() / total - resolution * np.square(degree / (2 * total)).sum())
-
-
-def _blocks(neighbours: Neighbours) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """(first row, targets [n, k], sources [n, 1]) of ROWS rows at a time, checked."""
-    for start in range(0, len(neighbours), ROWS):
-        target = neighbours[start : start + ROWS].astype(np.int64)
-        if target.size and (target.max() >= len(neighbours) or target.min() < -1):
-            row = start + int(np.flatnonzero(((target >= len(neighbours)) | (target < -1)).any(axis=1))[0])
-            raise ValueError(
-                f"neighbours of row {row} are {neighbours[row].tolist()}: expected rows of the corpus, "
-                f"0..{len(neighbours) - 1}, or -1 for none; build the graph from this corpus"
-            )
-        yield start, target, np.arange(start, start + len(target))[:, None]
-
-
-def _distinct(keys: NDArray[np.int64], weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Sorted distinct keys; of equal keys' weights the largest."""
-    if weights is None:
-        keys.sort()
-    else:
-        order = np.argsort(keys)
-        keys, weights = keys[order], weights[order]
-    new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    if weights is not None and len(keys):
-        weights = np.maximum.reduceat(weights, np.flatnonzero(new))
-    return keys[new], weights
-
-
 def _inside(neighbours: Neighbours, rows: NDArray[np.int32], similarities: Similarities | None) -> Edges:
     """Edges among `rows`, by position in `rows`."""
     target = neighbours[rows]
@@ -237,36 +164,47 @@ def _inside(neighbours: Neighbours, rows: NDArray[np.int32], similarities: Simil
 
 
 def _split(open_: NDArray[np.bool_], group: Labels, edges: Edges, how: Leiden, generator: random.Random) -> NDArray[np.int64]:
-    """Labels of the rows that are `open_`: Leiden inside each of their groups, all in one call.
+    """Labels of the rows that are `open_`: Leiden inside each of their groups, all in one call."""
+    low, high = edges.pairs.T
+    kept = open_[low] & (group[low] == group[high])
+    position = np.cumsum(open_, dtype=np.int32) - 1
+    inner = Edges(position[edges.pairs[kept]], None if edges.weights is None else edges.weights[kept], 0, 0)
+    own = group[open_]
+    graph = _graph(len(own), inner)
+    return _communities(graph, own, strength(len(own), inner), inner.weights, how, generator)
+
+
+def _graph(nodes: int, edges: Edges) -> igraph.Graph:
+    """igraph makes a list of lists of an array, 140 bytes an edge and most of the time; of an iterator it takes pair by pair."""
+    low, high = edges.pairs.T
+    return igraph.Graph(nodes, zip(memoryview(low), memoryview(high), strict=True))
+
+
+def _communities(
+    graph: igraph.Graph,
+    own: Labels,
+    degree: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    how: Leiden,
+    generator: random.Random,
+) -> NDArray[np.int64]:
+    """Labels of a graph's nodes [n] whose groups so far are `own` [n], `degree` [n] being weighted: Leiden inside each group.
 
     Modularity inside a subgraph c with edge weight m_c is CPM with node weights k_i / sqrt(2 m_c): both gain
     w_ij - resolution * k_i * k_j / (2 m_c) by joining i and j. Groups share no edge, so none joins another.
     """
-    low, high = edges.pairs.T
-    kept = open_[low] & (group[low] == group[high])
-    position = np.cumsum(open_) - 1
-    inner = Edges(position[edges.pairs[kept]], None if edges.weights is None else edges.weights[kept], 0, 0)
-    strength = _strength(int(open_.sum()), inner)
-    own = group[open_]
-    doubled = np.bincount(own, strength)[own]  # 2 m_c; 0 in a group without edges
-    node_weights = strength / np.sqrt(np.where(doubled > 0, doubled, 1.0))
-    graph = igraph.Graph(len(own), inner.pairs)
+    doubled = np.bincount(own, degree)  # 2 m_c; 0 in a group without edges
+    node_weights = degree / np.sqrt(np.where(doubled > 0, doubled, 1.0))[own]
     with _igraph_random(generator):
         found = graph.community_leiden(
             "CPM",
-            weights=None if inner.weights is None else inner.weights.tolist(),
-            node_weights=node_weights.tolist(),
+            weights=None if weights is None else memoryview(weights),  # type: ignore[arg-type]
+            node_weights=memoryview(node_weights),  # type: ignore[arg-type]
             resolution=how.resolution,
             beta=how.randomness,
             n_iterations=how.iterations,
         )
     return np.array(found.membership, np.int64)
-
-
-def _strength(nodes: int, edges: Edges) -> NDArray[np.float64]:
-    """Weighted degree of every node."""
-    weights = None if edges.weights is None else np.repeat(edges.weights, 2)
-    return np.bincount(edges.pairs.ravel(), weights, minlength=nodes).astype(np.float64)
 
 
 @contextmanager

@@ -38,6 +38,11 @@ def blocks_of(folder: Path, name: str) -> dict[int, Path]:
     return {int(p.stem.split("@")[1]): p for p in sorted(folder.glob(f"{name}@*.npy"))}
 
 
+def load_block(folder: Path, name: str, first: int) -> NDArray[Any]:
+    """One block that is on disk, memory-mapped."""
+    return open_array(blocks_of(folder, name)[first])
+
+
 def missing_spans(folder: Path, name: str, rows: int, step: int) -> list[tuple[int, int]]:
     """The spans (first, last) of at most `step` rows that are not on disk yet, whatever step the blocks there were made with."""
     spans: list[tuple[int, int]] = []

@@ -7,9 +7,13 @@ Files: `documents-00000.arrow`, ... (row int64, doc_id string, text string), `re
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+import os
+import socket
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -28,15 +32,53 @@ def write(folder: Path, documents: Iterable[tuple[str, str]]) -> dict[str, int]:
         if count % (BATCH * PART) == 0:
             if writer is not None:
                 writer.close()
-            writer = pa.ipc.new_file(str(folder / f"documents-{count // (BATCH * PART):05d}.arrow"), SCHEMA)
+            writer = pa.ipc.new_file(str(_file(folder, count)), SCHEMA)
         assert writer is not None
-        rows = pa.array(range(count, count + len(ids)), pa.int64())
-        writer.write_batch(pa.record_batch([rows, pa.array(ids, pa.string()), pa.array(texts, pa.string())], schema=SCHEMA))
+        writer.write_batch(_record_batch(count, pa.array(ids, pa.string()), pa.array(texts, pa.string())))
         count += len(ids)
         characters += sum(map(len, texts))
     if writer is not None:
         writer.close()
     return {"documents": count, "characters": characters}
+
+
+def missing_files(folder: Path, documents: int) -> list[tuple[int, int]]:
+    """The spans (first, last) of rows of the files that are not on disk yet, of a corpus of so many documents."""
+    step = BATCH * PART
+    spans = [(first, min(first + step, documents)) for first in range(0, documents, step)]
+    return [(first, last) for first, last in spans if not _file(folder, first).exists()]
+
+
+def write_file(folder: Path, first: int, batches: Iterable[tuple[pa.StringArray, pa.StringArray]]) -> None:
+    """Write one file, whole or not at all: ids and texts of the rows that begin at `first`, BATCH of them at a time.
+
+    The bytes are those that `write` gives for the same documents.
+    """
+    target = _file(folder, first)
+    beside = target.with_name(f".{target.name}.{socket.gethostname()}.{os.getpid()}")  # two nodes may retry one file
+    with beside.open("wb") as file:
+        with pa.ipc.new_file(file, SCHEMA) as writer:
+            for ids, texts in batches:
+                writer.write_batch(_record_batch(first, ids, texts))
+                first += len(ids)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(target)
+
+
+def count(folder: Path) -> dict[str, int]:
+    """What `write` counts, of the files on disk; reads all texts once."""
+    corpus = Corpus(folder)
+    batches = range(-(-len(corpus) // BATCH))
+    return {"documents": len(corpus), "characters": sum(corpus.characters(number) for number in batches)}
+
+
+def _file(folder: Path, first: int) -> Path:
+    return folder / f"documents-{first // (BATCH * PART):05d}.arrow"
+
+
+def _record_batch(first: int, ids: Any, texts: Any) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(range(first, first + len(ids)), pa.int64()), ids, texts], schema=SCHEMA)
 
 
 def write_refused(folder: Path, refused: Iterable[tuple[str, str, str]]) -> None:
@@ -92,16 +134,30 @@ class Corpus:
 
     def rows_of(self, doc_ids: Iterable[str]) -> dict[str, int]:
         """Rows of the ids that exist; the others are left out. Scans the id column once."""
-        wanted = pa.array(sorted(set(doc_ids)), pa.string())
-        rows: dict[str, int] = {}
-        for number in range(-(-self._length // BATCH)) if len(wanted) else ():
-            batch = self._read_batch(number)
-            found = batch.filter(pc.is_in(batch.column(1), value_set=wanted))
-            rows.update(zip(found.column(1).to_pylist(), found.column(0).to_pylist(), strict=True))
-        return rows
+        wanted = _strings(sorted(set(doc_ids)))
+        if not len(wanted) or not self._length:
+            return {}
+        ids = pa.chunked_array([self._read_batch(number).column(1) for number in range(-(-self._length // BATCH))])
+        held = pc.is_in(ids, value_set=wanted)  # one call: `wanted` is hashed once and not for every batch
+        return {self.doc_id(row): row for row in pc.indices_nonzero(held).to_pylist()}
+
+    def doc_ids(self) -> pa.ChunkedArray:
+        """All string ids, in row order."""
+        return pa.chunked_array([self._read_batch(n).column(1) for n in range(-(-self._length // BATCH))], pa.string())
+
+    def characters(self, number: int) -> int:
+        """Characters of the texts of one record batch."""
+        return int(pc.sum(pc.utf8_length(self._read_batch(number).column(2))).as_py())
 
     def _read_batch(self, number: int) -> pa.RecordBatch:
         return self._files[number // PART].get_batch(number % PART)
+
+
+def _strings(values: Sequence[str]) -> pa.StringArray:
+    """`pa.array` of strings, which would import pandas, 30 MB in every searcher whose judges know document ids."""
+    encoded = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def open_corpus(folder: Path) -> Corpus:

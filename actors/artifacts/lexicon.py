@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from actors.artifacts.blocks import open_array, write_bytes
 
 FILES = {
     "posting_offsets": "posting_offsets.i64.npy",
@@ -21,7 +25,7 @@ FILES = {
     "term_bytes": "term_bytes.u8.npy",
 }
 DTYPES = {"i64": np.dtype(np.int64), "i32": np.dtype(np.int32), "f32": np.dtype(np.float32), "u8": np.dtype(np.uint8)}
-SETTINGS = ("k1", "b", "average_length", "stemmer", "stop_words")
+SETTINGS = "lexicon.json"
 # Each offsets array ends with the length of the arrays it cuts.
 CUTS = {
     "posting_offsets": ("posting_rows", "posting_weights"),
@@ -57,12 +61,41 @@ class Lexicon:
 def write(folder: Path, lexicon: Lexicon) -> None:
     """Writes `lexicon` into `folder`, made if missing; the same lexicon gives the same bytes. ValueError: a wrong dtype."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, file in FILES.items():
-        values = getattr(lexicon, name)
-        _check_dtype(folder / file, values)
-        np.save(folder / file, values)
-    settings = {"documents": lexicon.documents, **{name: getattr(lexicon, name) for name in SETTINGS}}
-    (folder / "lexicon.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    write_arrays(folder, **{name: getattr(lexicon, name) for name in FILES})
+    write_settings(folder, lexicon.documents, lexicon.average_length, vars(lexicon))
+
+
+def write_arrays(folder: Path, **arrays: NDArray[Any]) -> None:
+    """Writes some of the arrays of FILES, each whole or not at all. ValueError: a wrong dtype."""
+    for name, values in arrays.items():
+        _check_dtype(folder / FILES[name], values)
+        beside = folder / f"{FILES[name]}.new"
+        with beside.open("wb") as file:
+            np.save(file, values)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(folder / FILES[name])
+
+
+def write_settings(folder: Path, documents: int, average_length: float, settings: Mapping[str, Any]) -> None:
+    """Writes the numbers and, of `settings`, how weights are made and text becomes terms."""
+    of_all = {"documents": documents, "k1": settings["k1"], "b": settings["b"], "average_length": average_length}
+    names = {name: settings[name] for name in ("stemmer", "stop_words")}
+    write_bytes(folder / SETTINGS, (json.dumps({**of_all, **names}, indent=1) + "\n").encode())
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The numbers and names; documents among them."""
+    settings: dict[str, Any] = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    return settings
+
+
+def open_one(folder: Path, name: str) -> NDArray[Any]:
+    """One of the arrays of FILES, memory-mapped and read-only."""
+    path = folder / FILES[name]
+    values = open_array(path)
+    _check_dtype(path, values)
+    return values
 
 
 def open_lexicon(folder: Path) -> Lexicon:
@@ -70,21 +103,15 @@ def open_lexicon(folder: Path) -> Lexicon:
 
     Raises FileNotFoundError, or ValueError where a dtype or a length is not what it must be; both name the file.
     """
-    settings = json.loads((folder / "lexicon.json").read_text(encoding="utf-8"))
+    settings = read_settings(folder)
     documents = settings.pop("documents")
-    arrays: dict[str, Any] = {name: _map(folder / file) for name, file in FILES.items()}
+    arrays: dict[str, Any] = {name: open_one(folder, name) for name in FILES}
     for offsets, cut in CUTS.items():
         for name in cut:
             _check_length(folder / FILES[name], len(arrays[name]), int(arrays[offsets][-1]))
     _check_length(folder / FILES["forward_offsets"], len(arrays["forward_offsets"]), documents + 1)
     _check_length(folder / FILES["term_offsets"], len(arrays["term_offsets"]), len(arrays["posting_offsets"]))
     return Lexicon(**arrays, **settings)
-
-
-def _map(path: Path) -> NDArray[Any]:
-    values = np.load(path, mmap_mode="r")
-    _check_dtype(path, values)
-    return np.asarray(values)  # still mapped; slicing an np.memmap itself costs several times more
 
 
 def _check_dtype(path: Path, values: NDArray[Any]) -> None:

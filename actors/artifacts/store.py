@@ -24,16 +24,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FORMATS = {  # raise a number when the files of a kind change their meaning
-    "corpus": 1, "queries": 1, "embeddings": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 1, "index": 1, "run": 2,
-    "metrics": 1, "comparison": 1, "analysis": 1,
+    "corpus": 1, "queries": 1, "embeddings": 1, "lists": 1, "graph": 1, "groups": 1, "lexicon": 1, "summaries": 2, "index": 1,
+    "run": 2, "metrics": 1, "comparison": 1, "analysis": 1,
 }  # fmt: skip
 JOBS = {  # the job of a kind, where it is not build_<kind>
     "run": "run_queries", "metrics": "score_run", "comparison": "compare_methods", "analysis": "analyse_runs",
 }  # fmt: skip
 MANIFEST = "manifest.json"
 TIMINGS = "timings.parquet"  # clocks and retries: outside identity, checksums and byte comparison
+ROOM = "room.json"  # bytes foreseen and taken, beside the timings
+ASIDE = (TIMINGS, ROOM)
 TIMING = pa.schema([("query_id", pa.string()), ("name", pa.string()), ("seconds", pa.float64())])
-PACKAGES = ("numpy", "pyarrow", "faiss-cpu", "faiss-gpu", "igraph", "bm25s", "PyStemmer", "onnxruntime", "tokenizers", "vllm")
+PACKAGES = ("numpy", "pyarrow", "faiss-cpu", "faiss-gpu", "igraph", "PyStemmer", "onnxruntime", "tokenizers", "vllm")
 
 
 class BadArtifact(Exception):
@@ -98,6 +100,8 @@ def draft(address: Address) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BadArtifact(f"{address.partial} is being written by another job. Wait until it ends, or end it.") from None
+        json.dump({"inputs": address.recipe.inputs, "aside": address.recipe.aside}, lock, default=dict)  # for `shelves`
+        lock.flush()
         yield address.partial
         Path(lock.name).unlink(missing_ok=True)
 
@@ -106,7 +110,7 @@ def finish(address: Address, counts: Mapping[str, Any]) -> Path:
     """Seal a draft: checksums and manifest are written, then the folder gets its final name. Returns the folder."""
     for torn in [p for p in address.partial.iterdir() if p.name.startswith(".") or p.name.endswith(".new")]:
         torn.unlink()  # a write that was killed before its rename, here or in `blocks`
-    files = {p.name: [p.stat().st_size, sha256(p)] for p in sorted(address.partial.iterdir()) if p.name not in (MANIFEST, TIMINGS)}
+    files = {p.name: [p.stat().st_size, sha256(p)] for p in sorted(address.partial.iterdir()) if p.name not in (MANIFEST, *ASIDE)}
     manifest = {
         "kind": address.recipe.kind,
         "format": FORMATS[address.recipe.kind],
@@ -182,6 +186,27 @@ def add_timings(folder: Path, lines: Sequence[tuple[str, str, float]]) -> None:
     path = folder / TIMINGS
     new = pa.Table.from_pylist([dict(zip(TIMING.names, line, strict=True)) for line in lines], schema=TIMING)
     pq.write_table(pa.concat_tables([pq.read_table(path), new]) if path.exists() else new, path)
+
+
+def write_room(folder: Path, foreseen: Mapping[str, int], taken: Mapping[str, int]) -> None:
+    """Keep what a stage was thought to take, and what it took, in bytes."""
+    write_text(folder / ROOM, json.dumps({"foreseen": foreseen, "taken": taken}, indent=1, sort_keys=True) + "\n")
+
+
+def open_room(folder: Path) -> dict[str, dict[str, int]]:
+    """The keys foreseen and taken, each with bytes by name."""
+    room: dict[str, dict[str, int]] = json.loads((folder / ROOM).read_text())
+    return room
+
+
+def bytes_of(folder: Path) -> int:
+    """Of all files below a folder; those that vanish meanwhile do not count."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{place}/{name}").st_size
+    return total
 
 
 def is_built(folder: Path) -> bool:

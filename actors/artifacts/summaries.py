@@ -1,15 +1,17 @@
 """A concept and a summary per group, with its vector; made in parts of groups that resume.
 
-Files: `summaries.parquet` (group int32, concept, summary, documents list<int64>: the rows that were shown, outcome),
-`summary_vectors.f16.npy` [M, d] float16, L2-normalised.
+Files: `summaries.arrow` (group int32, concept, summary, documents list<int64>: the rows that were shown, outcome; uncompressed,
+read at random by group through a memory map), `summary_vectors.f16.npy` [M, d] float16, L2-normalised.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from numpy.typing import NDArray
 from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block, write_bytes
 
 VECTORS = "summary_vectors.f16.npy"
-TABLE = "summaries.parquet"
+TABLE = "summaries.arrow"
+BROUGHT = "brought.arrow"  # of a draft
+BATCH = 4096  # groups of a record batch: what one random read maps
 SCHEMA = pa.schema(
     [
         ("group", pa.int32()),
@@ -57,6 +61,20 @@ def write_part(folder: Path, summaries: list[Summary], vectors: NDArray[np.float
     pq.write_table(_table(summaries), sink)
     write_bytes(folder / "parts" / f"summaries@{first:012d}.parquet", sink.getvalue().to_pybytes())
     save_block(folder / "parts", "vectors", first, vectors.astype(np.float16))
+
+
+def write_brought(folder: Path, table: pa.Table) -> None:
+    """Keep what was brought for a draft: concept and summary, a line for each group, null where there is none."""
+    (folder / "parts").mkdir(exist_ok=True)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    write_bytes(folder / "parts" / BROUGHT, sink.getvalue().to_pybytes())
+
+
+def open_brought(folder: Path) -> pa.Table:
+    """The table of `write_brought`, memory-mapped."""
+    return pa.ipc.open_file(pa.memory_map(str(folder / "parts" / BROUGHT))).read_all()
 
 
 class GroupJournal:
@@ -124,12 +142,34 @@ def join(folder: Path, groups: int) -> dict[str, int]:
         blocks = blocks_of(parts, "vectors")
         dimension = int(np.load(next(iter(blocks.values())), mmap_mode="r").shape[1]) if blocks else 0
         join_blocks(parts, "vectors", folder / VECTORS, (groups, dimension), "<f2")
-        tables = [pq.read_table(parts / f"summaries@{first:012d}.parquet") for first in blocks]
         beside = folder / (TABLE + ".new")
-        pq.write_table(pa.concat_tables(tables).combine_chunks() if tables else _table([]), beside)
+        with beside.open("wb") as file:
+            with pa.ipc.new_file(file, SCHEMA) as writer:
+                for batch in _batches(parts / f"summaries@{first:012d}.parquet" for first in blocks):
+                    writer.write_batch(batch)
+            file.flush()
+            os.fsync(file.fileno())
         beside.replace(folder / TABLE)
     shutil.rmtree(parts, ignore_errors=True)
-    return dict(Counter(pq.read_table(folder / TABLE, columns=["outcome"]).column(0).to_pylist()))
+    return Summaries(folder).outcomes()
+
+
+def _batches(paths: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+    """The lines of the parts in batches of BATCH, but for the last, whatever the parts' sizes; some parts in memory at a time."""
+    waiting = _table([])
+    for path in paths:
+        waiting = pa.concat_tables([waiting, pq.read_table(path)])
+        whole = waiting.num_rows - waiting.num_rows % BATCH
+        for first in range(0, whole, BATCH):
+            yield _one_batch(waiting.slice(first, BATCH))
+        waiting = waiting.slice(whole)
+    if waiting.num_rows:
+        yield _one_batch(waiting)
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A copy that holds nothing but these lines."""
+    return pa.record_batch([pa.concat_arrays(column.chunks) for column in table.columns], schema=SCHEMA)
 
 
 def _table(summaries: list[Summary]) -> pa.Table:
@@ -139,20 +179,31 @@ def _table(summaries: list[Summary]) -> pa.Table:
 
 
 class Summaries:
-    """Summaries on disk, by group."""
+    """Summaries on disk, by group. Nothing is read until it is asked for; texts stay in the memory map."""
 
     def __init__(self, folder: Path) -> None:
-        self._table = pq.read_table(folder / TABLE, memory_map=True)
+        self._file = pa.ipc.open_file(pa.memory_map(str(folder / TABLE)))
         self.vectors: NDArray[np.float16] = open_array(folder / VECTORS)
+        self._columns = functools.lru_cache(maxsize=1024)(lambda number: self._file.get_batch(number).columns)
+        batches = self._file.num_record_batches
+        self._length = (batches - 1) * BATCH + self._file.get_batch(batches - 1).num_rows if batches else 0
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return self._length
 
     def __getitem__(self, group: int) -> Summary:
-        if not 0 <= group < len(self):
-            raise IndexError(f"group {group}: expected 0 to {len(self) - 1}")
-        line = {name: self._table.column(name)[group].as_py() for name in self._table.column_names}
-        return Summary(line["group"], line["concept"], line["summary"], tuple(line["documents"]), line["outcome"])
+        if not 0 <= group < self._length:
+            raise IndexError(f"group {group}: expected 0 to {self._length - 1}")
+        line = group % BATCH
+        number, concept, summary, documents, outcome = (column[line].as_py() for column in self._columns(group // BATCH))
+        return Summary(number, concept, summary, tuple(documents), outcome)
+
+    def outcomes(self) -> dict[str, int]:
+        """How many summaries have each outcome."""
+        counted: Counter[str] = Counter()
+        for number in range(self._file.num_record_batches):
+            counted.update(self._file.get_batch(number).column("outcome").to_pylist())
+        return dict(counted)
 
 
 def open_summaries(folder: Path) -> Summaries:

@@ -6,14 +6,15 @@ import asyncio
 import dataclasses
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from actors.engines import self_test
+from actors.engines.endpoint_tokens import marks_of
 from actors.engines.engine import Engine
 from actors.engines.onnx import OnnxEmbedder, embedding_digest, find_model
 from conf import schema
@@ -28,11 +29,12 @@ class Place(NamedTuple):
     tensor_parallel_size: int
     gpu_memory_utilization: float
     endpoint: schema.Endpoint
+    num_gpus: float = 0.0
 
     @classmethod
     def of(cls, share: schema.ActorPool | schema.Replicas, endpoint: schema.Endpoint) -> Place:
         """The place of one actor of a pool, or of one replica."""
-        return cls(share.tensor_parallel_size, share.gpu_memory_utilization, endpoint)
+        return cls(share.tensor_parallel_size, share.gpu_memory_utilization, endpoint, share.num_gpus)
 
 
 async def build_engine(node: schema.Model, verbs: Sequence[str], place: Place) -> Engine:
@@ -82,6 +84,7 @@ class ModelEmbedder:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="embedder", daemon=True).start()
         self._engine = asyncio.run_coroutine_threadsafe(self._start(place), self._loop).result()
+        self._room = node.max_tokens - marks_of(self._engine.tokens)
 
     async def _start(self, place: Place) -> Engine:
         engine = await build_engine(self._node.model, ("embed",), place)
@@ -91,13 +94,13 @@ class ModelEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> tuple[Vectors, dict[str, int]]:
         tokens, node = self._engine.tokens, self._node
-        cut = [tokens.cut(node.document_prefix + text, node.max_tokens) for text in texts]
+        cut = [tokens.cut(node.document_prefix + text, self._room) for text in texts]
         vectors, usage = asyncio.run_coroutine_threadsafe(self._engine.embed(cut), self._loop).result()
         truncated = sum(len(kept) < len(node.document_prefix + text) for kept, text in zip(cut, texts, strict=True))
         return vectors, {"tokens": usage.get("prompt_tokens", 0), "truncated": truncated}
 
     def embed_query(self, text: str) -> Future[Vectors]:
-        cut = self._engine.tokens.cut(self._node.query_prefix + text, self._node.max_tokens)
+        cut = self._engine.tokens.cut(self._node.query_prefix + text, self._room)
 
         async def embed() -> Vectors:
             vectors, _ = await self._engine.embed([cut])
@@ -113,6 +116,14 @@ def build_embedder(node: schema.Embeddings, cache: str, place: Place | None = No
         if place is None:
             raise ValueError("embeddings.engine=model is not loaded here: ask through jobs.search or jobs.run_queries.")
         return _loaded_model(repr((node, place)), node, place)
+    if isinstance(node, schema.SyntheticEmbeddings):
+        from actors.engines.synthetic import TopicEmbedder
+
+        return _kept(node, TopicEmbedder)
+    if isinstance(node, schema.BroughtEmbeddings):
+        from actors.engines.brought import BroughtEmbedder
+
+        return _kept(node, BroughtEmbedder)
     return _loaded(cache, **{k: v for k, v in dataclasses.asdict(node).items() if k != "engine"})
 
 
@@ -122,6 +133,12 @@ def _loaded(cache: str, **arguments: str | bool | int) -> Embedder:
 
 
 _models: dict[str, Embedder] = {}
+
+
+def _kept(node: schema.Embeddings, embedder: Callable[[Any], Embedder]) -> Embedder:
+    if repr(node) not in _models:
+        _models[repr(node)] = embedder(node)
+    return _models[repr(node)]
 
 
 def _loaded_model(key: str, node: schema.ModelEmbeddings, place: Place) -> Embedder:
@@ -134,5 +151,11 @@ def model_digest(node: schema.Embeddings) -> str:
     """What decides the vectors, as a sha256 or a name and revision; loads no model."""
     if isinstance(node, schema.ModelEmbeddings):
         return f"{node.model.name} {getattr(node.model, 'revision', '')}"
+    if isinstance(node, schema.BroughtEmbeddings):
+        return "brought"
+    if isinstance(node, schema.SyntheticEmbeddings):
+        from actors.engines.synthetic import VERSION
+
+        return f"drawn, version {VERSION}"
     files = find_model(node.model, node.sha256, node.pooling, node.max_tokens)
     return embedding_digest(files, node.quantise, node.query_prefix, node.document_prefix)

@@ -35,6 +35,11 @@ class FileTokens:
         tokenizer.no_padding()
         self._tokenizer = tokenizer
 
+    @property
+    def marks(self) -> int:
+        """Tokens that it adds around a text by itself when the text is embedded."""
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
+
     def count(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
@@ -47,6 +52,11 @@ class FileTokens:
             if self.count(text[:end]) <= n:
                 return text[:end]
         return ""
+
+
+def marks_of(tokens: Tokens) -> int:
+    """Tokens that a model's tokenizer adds around a text by itself; taken as none where tokens are estimated."""
+    return tokens.marks if isinstance(tokens, FileTokens) else 0
 
 
 def load_tokens(tokenizer: str) -> Tokens:

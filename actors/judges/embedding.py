@@ -10,8 +10,9 @@ from concurrent.futures import Future
 import numpy as np
 from numpy.typing import NDArray
 
+from actors.algorithms.means import mean_directions
 from actors.engines.build import Place, build_embedder
-from actors.index import Index, open_index
+from actors.index import open_index
 from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
 from actors.judges.plan import stand_in_plan
 
@@ -60,21 +61,13 @@ class EmbeddingJudge:
     def _score(self, ask: Ask, query: NDArray[np.float32]) -> NDArray[np.float32]:
         index = open_index(ask.index)
         if ask.of != DOCUMENTS and self._of_documents:
-            return _means(index, ask.rows) @ query
+            return mean_directions(index.vectors, [index.members(group) for group in ask.rows]) @ query
         vectors = index.vectors if ask.of == DOCUMENTS else index.summaries.vectors
         similarity: NDArray[np.float32] = vectors[ask.rows].astype(np.float32) @ query
         if not self._lexical_weight:
             return similarity
         lexical = _normalised(index.lexical_scores(ask.query, ask.rows))
         return (1 - self._lexical_weight) * _normalised(similarity) + self._lexical_weight * lexical
-
-
-def _means(index: Index, groups: Sequence[int]) -> NDArray[np.float32]:
-    """[n, d] the mean vector of each group's documents, L2-normalised."""
-    members = [index.members(group) for group in groups]
-    first = np.cumsum([0, *map(len, members[:-1])])
-    means = np.add.reduceat(index.vectors[np.concatenate(members)].astype(np.float32), first)
-    return means / np.linalg.norm(means, axis=1, keepdims=True)
 
 
 def _normalised(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,10 +10,10 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from actors.artifacts.queries import open_qrels
 from actors.index import open_index
@@ -22,6 +22,7 @@ from actors.judges.judge import DOCUMENTS, OK, Ask, Scores
 from actors.judges.plan import stand_in_plan
 
 REMEMBERED_QUERIES = 8192
+STANDARD_NORMAL = NormalDist()
 
 
 class SimulatedJudge:
@@ -57,13 +58,12 @@ class SimulatedJudge:
 @functools.lru_cache(maxsize=REMEMBERED_QUERIES)
 def _relevance(queries: str, index: str, query_id: str, of: str) -> Mapping[int, float]:
     """Row or group -> relevance, those with any."""
-    opened = open_index(index)
-    judged = {doc_id: grade for doc_id, grade in _qrels(queries).get(query_id, {}).items() if grade > 0}
-    gain = {row: float(judged[doc_id]) for doc_id, row in opened.corpus.rows_of(judged).items()}
+    gain = dict(_gains(queries, index).get(query_id, {}))
     if of != DOCUMENTS:
+        group_of = open_index(index).group_of
         by_group: dict[int, float] = {}
         for row, grade in gain.items():
-            group = int(opened.group_of[row])
+            group = int(group_of[row])
             by_group[group] = by_group.get(group, 0.0) + grade
         gain = by_group
     most = max(gain.values(), default=1.0)
@@ -71,11 +71,16 @@ def _relevance(queries: str, index: str, query_id: str, of: str) -> Mapping[int,
 
 
 @functools.lru_cache(maxsize=8)
-def _qrels(queries: str) -> Mapping[str, Mapping[str, int]]:
+def _gains(queries: str, index: str) -> Mapping[str, Mapping[int, float]]:
+    """query_id -> row -> its judgement, where it is above 0. The corpus is scanned once for the documents of all queries."""
     qrels = open_qrels(Path(queries)) if queries else {}
     if not qrels:
         raise ValueError("simulated judges answer from relevance judgements and there are none. Use queries that have some.")
-    return qrels
+    rows = open_index(index).corpus.rows_of(doc_id for judged in qrels.values() for doc_id, grade in judged.items() if grade > 0)
+    return {
+        query_id: {rows[doc_id]: float(grade) for doc_id, grade in judged.items() if grade > 0 and doc_id in rows}
+        for query_id, judged in qrels.items()
+    }
 
 
 @functools.lru_cache(maxsize=REMEMBERED_QUERIES)
@@ -90,5 +95,5 @@ def _normal(key: np.uint64, rows: Sequence[int]) -> NDArray[np.float64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     uniform = ((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
-    normal: NDArray[np.float64] = ndtri(uniform)
-    return normal
+    # not scipy's, which would cost every searcher 10 MB for some twenty numbers at a time
+    return np.array([STANDARD_NORMAL.inv_cdf(u) for u in np.minimum(uniform, 1 - 2.0**-53).tolist()])

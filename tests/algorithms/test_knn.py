@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from actors.algorithms.knn import SPARE, nearest, recall
+from actors.algorithms import knn
+from actors.algorithms.knn import SPARE, nearest, nearest_of, recall
 
 
 def brute_force(vectors: NDArray[np.floating], k: int) -> tuple[NDArray[np.int32], NDArray[np.float16]]:
@@ -114,3 +115,27 @@ def test_recall_by_hand() -> None:
     assert recall(np.array([[2, 7], [0, -1]], np.int32), exact) == pytest.approx(2 / 3)
     assert recall(np.array([[2, 1], [5, -1]], np.int32), exact) == pytest.approx(2 / 3)
     assert recall(np.full((2, 2), -1, np.int32), np.full((2, 2), -1, np.int32)) == 1.0
+
+
+def test_some_rows_in_any_order() -> None:
+    vectors = unit(300, 20)
+    whole, rows = nearest(vectors, 0, 300, 4), np.array([250, 3, 3, 77])
+    found = nearest_of(vectors, rows, 4, base_rows=64)
+    np.testing.assert_array_equal(found[0], whole[0][rows])
+    np.testing.assert_array_equal(found[1], whole[1][rows])
+
+
+def test_any_search_that_is_near_enough_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU proposes comes in another order and with other last bits."""
+    vectors = unit(400, 48)
+    vectors[::9] = vectors[4]
+    expected = nearest(vectors, 0, 400, 6)
+
+    def other(queries: NDArray[np.float32], base: NDArray[np.float32], asked: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        products = (base[:, ::-1].astype(np.float64) @ queries[:, ::-1].astype(np.float64).T).T.astype(np.float32)
+        at = np.argsort(-products, axis=1)[:, :asked]
+        return np.take_along_axis(products, at, axis=1), at
+
+    monkeypatch.setattr(knn, "_gpu_search", lambda: other)
+    for found, wanted in zip(nearest(vectors, 0, 400, 6, base_rows=90, gpu=True), expected, strict=True):
+        assert found.tobytes() == wanted.tobytes()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -52,6 +54,19 @@ def test_the_first_stage_is_asked_once_a_group_and_only_about_members_outside_th
     unobserved = Unobserved(small("aaaab", {}), Pool([2], score), (1,))
     assert [unobserved.next_of_group(0) for _ in range(4)] == [2, 3, 0, None]
     assert asked == [[0, 3]]
+
+
+def test_a_query_that_ended_leaves_nothing_behind() -> None:
+    """Without the garbage collector: thousands of queries may end before it comes."""
+    gc.disable()
+    try:
+        unobserved = Unobserved(small("aaaab", {0: [1]}), Pool([2], lambda docs: docs), (1,))
+        assert unobserved.next_of_group(0) == 2 and unobserved.next_of_pool() == 2
+        gone = weakref.ref(unobserved)
+        del unobserved
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_neighbours_in_the_order_of_the_documents_each_once() -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actors.algorithms import bm25
+from actors.algorithms import bm25, bm25_building
+from actors.algorithms.terms import Analyzer
 from actors.artifacts import lexicon as artifact
 
 
 def built() -> artifact.Lexicon:
     texts = ["red apple", "red pear trees", "", "青い tree"]
-    weights = bm25.build(texts, bm25.Analyzer("english", "none"), 0.9, 0.4)
+    weights = bm25_building.build(texts, Analyzer("english", "none"), 0.9, 0.4)
     return artifact.Lexicon(**vars(weights), stemmer="english", stop_words="none")
 
 

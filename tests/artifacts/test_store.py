@@ -115,8 +115,9 @@ def other_value(field: dataclasses.Field[Any], value: Any) -> Any:
 
 def changes() -> Iterator[tuple[str, str, bool]]:
     """node, field, whether it belongs to the identity; for every node that a stage reads, with the options the toy uses."""
-    used = {"corpus": schema.Beir, "queries": schema.Queries, "embeddings": schema.OnnxEmbeddings, "graph": schema.Graph,
-            "groups": schema.Leiden, "lexicon": schema.Lexicon, "summaries": schema.ExtractiveSummaries,
+    used = {"corpus": schema.Beir, "queries": schema.Queries, "embeddings": schema.OnnxEmbeddings,
+            "lists": schema.Lists, "graph": schema.AutoGraph, "groups": schema.Leiden,
+            "lexicon": schema.Lexicon, "summaries": schema.ExtractiveSummaries,
             "first_stage": schema.Bm25FirstStage, "loop": schema.GarenLoop, "reranker": schema.TableJudge,
             "navigator": schema.TableJudge, "metrics": schema.Metrics}  # fmt: skip
     assert set(used) == {node for stage in STAGES.values() for node in stage.nodes}
@@ -186,7 +187,7 @@ def test_the_cluster_changes_nothing(beir: Path) -> None:
 def test_a_file_is_digested_once_until_it_changes(beir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(beir)
     digested: list[Path] = []
-    monkeypatch.setattr(stages, "sha256", lambda path: digested.append(path) or "0" * 64)
+    monkeypatch.setattr("jobs.outside.sha256", lambda path: digested.append(path) or "0" * 64)
     for _ in range(2):
         Addresses(settings)["corpus"].name  # noqa: B018
     assert digested == [beir / "corpus.jsonl"]

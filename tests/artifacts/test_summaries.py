@@ -35,7 +35,21 @@ def test_round_trip(tmp_path: Path) -> None:
     assert [opened[group] for group in range(len(opened))] == LINES
     assert opened.vectors.dtype == np.float16 and np.array_equal(opened.vectors, VECTORS)
     assert opened[2].text == "concept 2\nEin Satz.\nÜber 2."
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["summaries.parquet", "summary_vectors.f16.npy"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["summaries.arrow", "summary_vectors.f16.npy"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 5])
+def test_batches_do_not_follow_the_parts(tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are read at random from batches of one size, whatever parts they were made in."""
+    monkeypatch.setattr(summaries, "BATCH", batch)
+    for step in (1, 2, 4):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        assert make(folder, step) == {"extractive": 3, "repaired": 2}
+        opened = summaries.open_summaries(folder)
+        assert [opened[group] for group in (4, 0, 3, 1, 2)] == [LINES[group] for group in (4, 0, 3, 1, 2)]
+        assert len(opened) == 5 and opened.outcomes() == {"extractive": 3, "repaired": 2}
+    assert len({(tmp_path / str(step) / "summaries.arrow").read_bytes() for step in (1, 2, 4)}) == 1
 
 
 @pytest.mark.parametrize("group", [-1, 5])

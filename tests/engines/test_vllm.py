@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import itertools
 import json
 import subprocess
 import sys
@@ -20,9 +21,11 @@ import pytest
 from numpy.typing import NDArray
 
 from actors.algorithms.prompts import Limits, Message, Prompt, yes_no
-from actors.corpora.records import BadInput
+from actors.corpora import readers
+from actors.corpora.records import BadInput, Document
 from actors.engines import self_test, vllm_start
 from actors.engines.engine import EngineError, Sampling
+from actors.engines.onnx import OnnxEmbedder
 from actors.engines.vllm import VllmEngine
 from conf import schema
 from tests import vllm_models
@@ -161,6 +164,20 @@ def test_vectors_are_those_of_another_implementation(embedding: Served) -> None:
     assert (vectors * expected).sum(axis=1).min() > 0.9999
     assert usage["truncated"] == 1 and usage["prompt_tokens"] > 256
     assert embedding(embedding.engine.embed([]))[0].shape == (0, 384)
+
+
+@needs_vllm
+def test_vectors_are_those_of_onnx(embedding: Served, models: Path) -> None:
+    """A thousand documents of the Python documentation, cut to 128 tokens by both, in float32."""
+    try:
+        exported = vllm_models.minilm_onnx(models)
+    except vllm_models.Unavailable as reason:
+        pytest.skip(str(reason))
+    docs = readers.documents(schema.PythonDocs("python_docs", "python_docs", "skip"))
+    texts = [embedding.engine.tokens.cut(doc.text, 126) for doc in itertools.islice(docs, 1000) if isinstance(doc, Document)]
+    onnx = OnnxEmbedder(str(exported), "", False, str(models), "mean", 128, "", "")
+    vectors, _ = embedding(embedding.engine.embed(texts))
+    assert len(texts) == 1000 and (vectors * onnx.embed(texts, "document")).sum(axis=1).min() > 0.999
 
 
 @needs_vllm

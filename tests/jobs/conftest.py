@@ -20,7 +20,7 @@ from typing import TypeVar
 import pytest
 
 import jobs
-from actors.artifacts.store import TIMINGS
+from actors.artifacts.store import ASIDE
 
 T = TypeVar("T")
 REPOSITORY = Path(jobs.__file__).parents[1]
@@ -68,8 +68,8 @@ def write_collection(folder: Path, documents: int, queries: int) -> Path:
 
 
 def payload(folder: Path) -> dict[str, str]:
-    """sha256 of every file of an artifact but its clock, by relative name."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != TIMINGS)
+    """sha256 of every file of an artifact but its clock and room, by relative name."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in ASIDE)
     return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 

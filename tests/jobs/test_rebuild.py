@@ -23,12 +23,13 @@ from tests.jobs.conftest import StartJob, payload, take, write_collection
 # Who is anew when a node changes, as the design says it and not as jobs/stages.py does.
 ON_GROUPS = {"groups", "summaries", "index", "run", "metrics"}
 ON_GRAPH = {"graph", *ON_GROUPS}
-ON_EMBEDDINGS = {"embeddings", *ON_GRAPH}
+ON_EMBEDDINGS = {"embeddings", "lists", *ON_GRAPH}
 ON_LEXICON = {"lexicon", "summaries", "index", "run", "metrics"}
 ANEW: dict[str, set[str]] = {
     "corpus": set(STAGES),
     "queries": {"queries", "run", "metrics"},
     "embeddings": ON_EMBEDDINGS,
+    "lists": {"lists"},  # those that an approximate graph names are its own values
     "graph": ON_GRAPH,
     "groups": ON_GROUPS,
     "lexicon": ON_LEXICON,
@@ -43,10 +44,10 @@ ANEW: dict[str, set[str]] = {
     "cluster": set(),
     "artifacts": set(),
 }
-NEVER = {"compare", "prices", "run_seed", "overrides"}  # a seed counts in the nodes that hold it, overrides in what they made
+NEVER = {"compare", "prices", "run_seed", "overrides", "do"}  # a seed counts in the nodes that hold it, overrides in what they made
 # Values that say where something lies: its content enters, the place does not.
 PLACES = {"corpus.name", "corpus.path", "queries.path", "queries.qrels", "embeddings.model", "embeddings.sha256",
-          "reranker.path", "navigator.path", "loop.neighbours"}  # fmt: skip
+          "first_stage.path", "reranker.path", "navigator.path", "loop.neighbours"}  # fmt: skip
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ VARIANTS: dict[tuple[str, ...], set[str]] = {  # overrides -> the judges that th
     (): {"reranker", "navigator"},
     ("loop=retrieve_and_rerank", "first_stage.weighting=bm25"): {"reranker"},
     ("loop=bm25", "groups=kmeans", "navigator=simulated"): set(),
-    ("loop=repair", "reranker=simulated", "navigator=simulated"): {"reranker"},
+    ("loop=repair", "first_stage=hybrid", "reranker=simulated", "navigator=simulated"): {"reranker"},
     ("loop=documents", "reranker=simulated", "navigator=simulated"): {"reranker", "navigator"},
 }
 
@@ -144,6 +145,8 @@ def test_a_judge_counts_where_it_is_asked(method: str, collection: Path, monkeyp
     [
         ("loop=bm25", ANEW["loop"]),
         ("loop=retrieve_and_rerank", ANEW["loop"]),
+        ("first_stage=dense", ANEW["first_stage"]),
+        ("first_stage=hybrid", ANEW["first_stage"]),
         ("lexicon=plain", ON_LEXICON),
         ("queries.reader=none", ANEW["queries"]),
         ("loop=rgs", ANEW["loop"]),

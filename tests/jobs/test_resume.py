@@ -45,7 +45,7 @@ ALL = " ".join(STAGES)
 
 # --- every moment, without Ray ----------------------------------------------------------------------------------------
 
-LAZY = ("pandas", "pyarrow.dataset", "bm25s")  # what stages import late: seconds, once instead of in every child
+LAZY = ("pandas", "pyarrow.dataset", "scipy.sparse")  # what stages import late: seconds, once instead of in every child
 CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree")
 
 
@@ -78,7 +78,7 @@ class HereRay:
 
 def without_ray() -> None:
     """Make the stages of this process, a child of the test's, run here and with a model that costs nothing."""
-    names = sorted({*STAGE_JOBS.values()} - {"build_index", "score_run"})
+    names = sorted({*STAGE_JOBS.values(), "brought", "approximate_graph"} - {"build_index", "score_run"})
     stages = {name: importlib.import_module(f"jobs.{name}") for name in names}
     for module in stages.values():
         for name, stand_in in (("ray", HereRay), ("map_spans", _map_spans), ("run_tasks", _run_tasks)):
@@ -155,7 +155,8 @@ def elsewhere(settings: schema.Settings, root: Path, rows: int, groups: int) -> 
     """The same work in another root, cut into parts of so many rows and groups."""
     cluster = settings.cluster
     embedder, knn = replace(cluster.embedder, part_rows=rows), replace(cluster.knn, block_rows=rows)
-    cut = replace(cluster, embedder=embedder, knn=knn, summarizer=replace(cluster.summarizer, part_rows=groups))
+    lexicon, summarizer = replace(cluster.lexicon, block_rows=2 * rows), replace(cluster.summarizer, part_rows=groups)
+    cut = replace(cluster, embedder=embedder, knn=knn, lexicon=lexicon, summarizer=summarizer)
     return replace(settings, artifacts=replace(settings.artifacts, root=str(root)), cluster=cut)
 
 
@@ -317,7 +318,7 @@ def test_one_worker_is_killed_and_the_job_goes_on(
 def test_killed_among_its_queries(
     judges: str, never_killed: Path, given: tuple[str, ...], job: StartJob, models: Path, tmp_path: Path
 ) -> None:
-    root = take(tmp_path / "root", never_killed, " ".join(set(STAGES) - {"run", "metrics"}), models)
+    root = take(tmp_path / "root", never_killed, " ".join(set(STAGES) - {"lists", "run", "metrics"}), models)
     first = job("run_queries", root, *given, *ONE_QUERY_AT_A_TIME, judges)
     first.until(lambda: journal(root))
     first.kill()

@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
+from actors.artifacts.summaries import open_summaries
 from tests import vllm_corpus, vllm_models
 
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(find_spec("vllm") is None, reason="run it in .venv-vllm (make test-vllm)")]
@@ -102,8 +102,9 @@ def test_in_actors_and_replicas(home: Path, in_actors: tuple[list[str], str]) ->
 
 
 def test_every_group_has_a_description(home: Path, in_actors: tuple[list[str], str]) -> None:
-    (table,) = home.glob("docstrings/summaries-*/summaries.parquet")
-    outcomes = pq.read_table(table).column("outcome").to_pylist()
+    (folder,) = home.glob("docstrings/summaries-*")
+    opened = open_summaries(folder)
+    outcomes = [opened[group].outcome for group in range(len(opened))]
     assert outcomes and set(outcomes) <= {"ok", "repaired", "extractive"}
     (manifest,) = home.glob("docstrings/summaries-*/manifest.json")
     counts = json.loads(manifest.read_text())["counts"]
@@ -123,11 +124,11 @@ def test_the_plan_foresaw_what_the_run_took(home: Path, in_actors: tuple[list[st
 
 
 def test_vectors_of_vllm_are_those_of_onnx(home: Path, corpus: list[str], in_actors: tuple[list[str], str]) -> None:
-    """int8 weights on ONNX against float32 by vLLM, the same texts cut to the same length."""
+    """8-bit weights on ONNX against float32 by vLLM, the same texts cut to the same length: weights differ and nothing else."""
     onnx = [*corpus, "embeddings=minilm", "embeddings.max_tokens=48", "embeddings.quantise=false"]
     job(home, "build_embeddings", onnx)
     theirs, ours = (np.load(path).astype(np.float32) for path in sorted(home.glob("docstrings/embeddings-*/vectors.f16.npy")))
-    assert len(ours) == 100 and np.sum(ours * theirs, axis=1).min() > 0.98
+    assert len(ours) == 100 and np.sum(ours * theirs, axis=1).min() > 0.99
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,7 @@ def server(home: Path) -> Iterator[str]:
         "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR",
     }  # fmt: skip
     log = (home / "server.log").open("wb")
-    flags = ["--port", str(port), "--host", "127.0.0.1", "--max-model-len", "2048", "--dtype", "bfloat16"]
+    flags = ["--port", str(port), "--host", "127.0.0.1", "--max-model-len", "2048", "--dtype", "float32", "--enforce-eager"]
     process = subprocess.Popen(
         [*command, *flags], env=os.environ | quick, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )

@@ -83,7 +83,7 @@ class CorpusGraph(Protocol):
 class Pool:
     """R_0, the first stage's ranking of one query, best first, and the score it would give to any other document.
 
-    `score` is None where the first stage can only rank what it found (a run that was brought in).
+    `score` is None where the first stage has none to give; a group's members outside the pool are then taken by row.
     """
 
     docs: list[int]

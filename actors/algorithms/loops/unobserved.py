@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -80,7 +80,8 @@ class Unobserved:
     def next_of_group(self, group: int) -> int | None:
         """The group's next unobserved member: by pool rank, then by first-stage score where there is one, then by row."""
         if group not in self._queue:
-            self._queue[group] = self._members_in_order(group)
+            first = self._pool_of_group.get(group, ())
+            self._queue[group] = _in_order(first, self.graph.members(group), self._rank, self.excluded, self._score)
         return next((doc for doc in self._queue[group] if doc not in self.observed), None)
 
     def next_of_pool(self) -> int | None:
@@ -101,13 +102,24 @@ class Unobserved:
         near = dict.fromkeys(self.graph.neighbours[list(docs)].ravel().tolist())
         return [doc for doc in near if doc >= 0 and doc not in self.observed and doc not in self.excluded]
 
-    def _members_in_order(self, group: int) -> Iterator[int]:
-        yield from self._pool_of_group.get(group, ())
-        rest = [d for d in self.graph.members(group).tolist() if d not in self._rank and d not in self.excluded]
-        if self._score is not None and len(rest) > 1:
-            scores = self._score(rest)
-            rest = [rest[i] for i in sorted(range(len(rest)), key=lambda i: (-scores[i], rest[i]))]
-        yield from rest
+
+def _in_order(
+    first: Sequence[int],
+    members: NDArray[np.int32],
+    in_pool: Container[int],
+    excluded: Container[int],
+    score: Callable[[list[int]], Sequence[float]] | None,
+) -> Iterator[int]:
+    """A group's documents: those of the pool as they come, then the others by score, which is asked for when it is needed.
+
+    Not a method: it would hold the object that holds it, and a query's half megabyte would stay until the garbage collector comes.
+    """
+    yield from first
+    rest = [d for d in members.tolist() if d not in in_pool and d not in excluded]
+    if score is not None and len(rest) > 1:
+        scores = score(rest)
+        rest = [rest[i] for i in sorted(range(len(rest)), key=lambda i: (-scores[i], rest[i]))]
+    yield from rest
 
 
 def _by_group(docs: Sequence[int], groups: NDArray[np.int32]) -> dict[int, list[int]]:
