@@ -231,7 +231,9 @@ class ApproximateGraph:
     hubs: int = value("neighbours that a pass follows, as many forward as backward", minimum=1, maximum=256)
     sample: int = value("documents whose exact neighbours are found to measure the recall", minimum=1)
     minimum_recall: float = value("recall@k of the sample with which the job is content", minimum=0.0, maximum=1.0)
-    attempts: int = value("times that it may try: below minimum_recall it makes another pass or doubles probes", minimum=1)
+    attempts: int = value(
+        "times that it may try: below minimum_recall it makes another pass or doubles probes", minimum=1, identity=False
+    )
     seed: int = value("seed of the sample", minimum=0)
 
 

@@ -26,6 +26,7 @@ from jobs.batch import run_tasks
 CHARACTERS_PER_WORD = 5  # that is kept, with the space and the words that are not: at least, in most languages
 PROCESS = 250  # MiB of a Ray worker, with scipy and pyarrow, before it has read anything
 BYTES_PER_WORD = 60  # of a task's shard: ids, pairs and weights while they are sorted by term
+BYTES_PER_TERM = 150  # of the vocabulary, measured at 5.8 million terms
 DISK_PER_WORD = 24  # shards by row and by term, and the arrays beside the blocks they are joined of
 
 
@@ -35,12 +36,13 @@ def run(settings: schema.Settings) -> Address:
 
 
 def needs(settings: schema.Settings) -> dict[str, float]:
-    """Foreseen MiB. The largest shard is that of all tasks at once; the vocabulary, made alone, takes less in all but tiny ones."""
+    """Foreseen MiB: of all tasks at once, each with the largest shard, or of the one that takes the vocabularies together."""
     documents, characters = (building.count_of(settings, "corpus", name) for name in ("documents", "characters"))
     tasks, words = settings.cluster.lexicon, characters / CHARACTERS_PER_WORD
     at_once = (settings.cluster.num_cpus or os.cpu_count() or 1) / max(tasks.num_cpus, 0.01)
     of_task = min(words, TOKENS, words / max(documents, 1) * tasks.block_rows)
     memory = at_once * (PROCESS + of_task * BYTES_PER_WORD / 2**20)
+    memory = max(memory, PROCESS + 60 * words**0.6 * BYTES_PER_TERM / 2**20)  # terms by Heaps' law
     return {"memory": memory if documents else 0.0, "disk": words * DISK_PER_WORD / 2**20}
 
 

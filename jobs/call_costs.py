@@ -30,9 +30,10 @@ def call_costs(settings: schema.Settings) -> tuple[float, float]:
 
     actor = ray.remote(num_cpus=0.25)(Echo).remote()
     app = f"{ray_session.APP}-{ray.get_runtime_context().get_job_id()}"
-    serve.start(proxy_location="Disabled", logging_config={"enable_access_log": False, "log_level": "ERROR"})
+    quiet = {"enable_access_log": False, "log_level": "ERROR"}
+    serve.start(proxy_location="Disabled", logging_config=quiet)
     deployment = serve.deployment(Echo, name="reranker").options(ray_actor_options={"num_cpus": 0.25})
-    handle = serve.run(deployment.bind(), name=f"{app}-reranker", route_prefix=None)
+    handle = serve.run(deployment.bind(), name=f"{app}-reranker", route_prefix=None, logging_config=quiet)
 
     async def by_actor(asks: list[Ask]) -> Any:
         return await actor.answer.remote(asks)
