@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,7 +88,7 @@ def test_inside_a_process_a_judge_is_loaded_when_it_is_first_asked_and_once(
 
     monkeypatch.setattr(roles, "SHELLS", {**SHELLS, "reranker": counted})
     reached = in_process(toy_index.answering)
-    assert set(reached) == {"reranker", "navigator", "encoder"} and not loaded
+    assert set(reached) == {"reranker", "navigator", "encoder", roles.FINDER} and not loaded
     ask = Ask(str(toy_index.folder), "q1", "copper", [4, 8])
     assert [asyncio.run(_one(reached["reranker"](ask))) for _ in range(2)] == [Scores([0.95, 0.8], "ok", {})] * 2
     assert loaded == ["table"]
@@ -100,12 +101,14 @@ async def _one(answer: Any) -> Scores:
 def test_behind_serve_each_role_has_the_handle_of_its_application(monkeypatch: pytest.MonkeyPatch) -> None:
     class Handle:
         def __init__(self, role: str, app: str) -> None:
-            self.answer, self._told = self, f"{role} of {app}"
+            told = f"{role} of {app}"
+            remotes = (functools.partial(self._tell, told + verb) for verb in ("", " finds"))
+            self.answer, self.find = (SimpleNamespace(remote=remote) for remote in remotes)
 
-        async def remote(self, asks: list[Ask]) -> list[Scores]:
-            return [Scores([0.0], self._told, {}) for _ in asks]
+        async def _tell(self, told: str, asks: list[Any]) -> list[Scores]:
+            return [Scores([0.0], told, {}) for _ in asks]
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(serve=SimpleNamespace(get_deployment_handle=Handle)))
     reached = served({"reranker": "one", "encoder": "two"}, compose(()).cluster)
     told = {role: asyncio.run(_one(reached[role](Ask("/index", "q", "text", [1])))).outcome for role in reached}
-    assert told == {"reranker": "reranker of one", "encoder": "encoder of two"}
+    assert told == {"reranker": "reranker of one", "encoder": "encoder of two", roles.FINDER: "encoder of two finds"}
