@@ -26,7 +26,7 @@ from jobs.batch import run_tasks
 CHARACTERS_PER_WORD = 5  # that is kept, with the space and the words that are not: at least, in most languages
 PROCESS = 250  # MiB of a Ray worker, with scipy and pyarrow, before it has read anything
 BYTES_PER_WORD = 60  # of a task's shard: ids, pairs and weights while they are sorted by term
-BYTES_PER_TERM = 150  # of the vocabulary, measured at 5.8 million terms
+BYTES_PER_TERM = 150  # of the vocabulary: roughly what a job with 5.8 million terms took beside all else
 DISK_PER_WORD = 24  # shards by row and by term, and the arrays beside the blocks they are joined of
 
 

@@ -46,7 +46,6 @@ STAGES: Mapping[str, Stage] = {
 }
 # What these methods of groups read beside the graph; "groups": the Leiden groups that theirs are like.
 LIKE_LEIDEN = {"kmeans": ("groups", "embeddings"), "random": ("groups",)}
-BUILT_FOR_AN_INDEX = ("corpus", "embeddings", "graph", "groups", "lexicon", "summaries")
 
 
 class Addresses:
