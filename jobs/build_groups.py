@@ -30,7 +30,7 @@ from jobs.console import say, table
 from jobs.stages import Addresses
 
 Made = tuple[np.ndarray, dict[str, int]]  # the group of every document, and what is counted beside its sizes
-BYTES_PER_EDGE = {"none": 100, "similarity": 112}  # of an undirected one at level 0: 80 measured with clear communities, more without
+BYTES_PER_EDGE = {"none": 100, "similarity": 112}  # of an undirected one at level 0: 80 with clear communities, more without
 BYTES_PER_DOCUMENT = 60  # of the task that joins the batches
 BASE = 400 * 2**20  # a task's process, and what is looked at block by block
 

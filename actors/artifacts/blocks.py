@@ -33,6 +33,16 @@ def save_block(folder: Path, name: str, first: int, block: NDArray[Any]) -> None
     write_bytes(folder / f"{name}@{first:012d}.npy", buffer.getvalue())
 
 
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an .npy file so that it is there whole or not at all, without holding it twice."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        np.save(file, array)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
 def blocks_of(folder: Path, name: str) -> dict[int, Path]:
     """First row -> file of the blocks of `name` that are on disk, in row order."""
     return {int(p.stem.split("@")[1]): p for p in sorted(folder.glob(f"{name}@*.npy"))}
@@ -51,6 +61,18 @@ def missing_spans(folder: Path, name: str, rows: int, step: int) -> list[tuple[i
         spans += [(start, min(start + step, first)) for start in range(row, first, step)]
         row = first if path is None else first + len(np.load(path, mmap_mode="r"))
     return spans
+
+
+def forget_torn(folder: Path, names: tuple[str, ...]) -> None:
+    """Of arrays whose blocks are saved together, the last of `names` as the mark: remove those that have no mark.
+
+    Their writer was killed halfway, and their rows came again in blocks of another length.
+    """
+    done = blocks_of(folder, names[-1]).keys()
+    for name in names[:-1]:
+        for first, path in blocks_of(folder, name).items():
+            if first not in done:
+                path.unlink()
 
 
 def join_blocks(folder: Path, name: str, target: Path, shape: tuple[int, ...], dtype: str) -> None:

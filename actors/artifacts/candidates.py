@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block, write_bytes
+from actors.artifacts.blocks import blocks_of, forget_torn, join_blocks, missing_spans, open_array, save_block, write_bytes
 
 WORK = "work"
 RECALL = "recall.json"
@@ -45,10 +45,8 @@ class Arrays:
         """Make one file of each array's blocks and remove them. May be killed and called again at any moment."""
         blocks = self.folder / "blocks"
         if not self._whole(self.names[-1]).exists():
-            done = blocks_of(blocks, self.names[-1])
+            forget_torn(blocks, self.names)
             for name in self.names:
-                for first in blocks_of(blocks, name).keys() - done.keys():  # its writer was killed halfway, and its rows came
-                    blocks_of(blocks, name)[first].unlink()  # again in other blocks
                 one = next((np.load(path, mmap_mode="r") for path in blocks_of(blocks, name).values()), np.empty(0))
                 join_blocks(blocks, name, self._whole(name), (rows, *one.shape[1:]), one.dtype.str)
         shutil.rmtree(blocks, ignore_errors=True)

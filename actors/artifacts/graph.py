@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block
+from actors.artifacts.blocks import forget_torn, join_blocks, missing_spans, open_array, save_block
 from actors.artifacts.store import BadArtifact
 
 NEIGHBOURS = "neighbours.i32.npy"
@@ -54,10 +54,7 @@ def join(folder: Path, rows: int, k: int) -> None:
     """
     blocks = folder / "blocks"
     if not (folder / NEIGHBOURS).exists():
-        done = blocks_of(blocks, "neighbours")
-        for first, path in blocks_of(blocks, "similarities").items():
-            if first not in done:  # its writer was killed halfway, and its rows came again in blocks of another length
-                path.unlink()
+        forget_torn(blocks, ("similarities", "neighbours"))
         join_blocks(blocks, "similarities", folder / SIMILARITIES, (rows, k), "<f2")
         join_blocks(blocks, "neighbours", folder / NEIGHBOURS, (rows, k), "<i4")
     shutil.rmtree(blocks, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import open_array, write_bytes
+from actors.artifacts.blocks import open_array, save_array, write_bytes
 
 FILES = {
     "posting_offsets": "posting_offsets.i64.npy",
@@ -69,12 +68,7 @@ def write_arrays(folder: Path, **arrays: NDArray[Any]) -> None:
     """Writes some of the arrays of FILES, each whole or not at all. ValueError: a wrong dtype."""
     for name, values in arrays.items():
         _check_dtype(folder / FILES[name], values)
-        beside = folder / f"{FILES[name]}.new"
-        with beside.open("wb") as file:
-            np.save(file, values)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(folder / FILES[name])
+        save_array(folder / FILES[name], values)
 
 
 def write_settings(folder: Path, documents: int, average_length: float, settings: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block
+from actors.artifacts.blocks import blocks_of, forget_torn, join_blocks, missing_spans, open_array, save_block
 from actors.artifacts.lexicon import FILES
 
 FOLDER = "shards"
@@ -62,12 +62,10 @@ def join(draft: Path, names: tuple[str, ...], pairs: int, obsolete: tuple[str, .
 
     May be killed and called again at any moment. Raises ValueError when pairs are missing.
     """
-    folder, done = draft / FOLDER, set(firsts(draft, names))
+    folder = draft / FOLDER
     if not joined(draft, names):
+        forget_torn(folder, names)
         for name in names:
-            for first, path in blocks_of(folder, name).items():
-                if first not in done:  # its writer was killed halfway, and its pairs came again in blocks of another length
-                    path.unlink()
             join_blocks(folder, name, draft / FILES[name], (pairs,), "<f4" if name.endswith("weights") else "<i4")
     for name in (*names, *obsolete):
         for path in blocks_of(folder, name).values():

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_block
+from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, open_array, save_array, save_block
 from actors.artifacts.store import BadArtifact
 
 CENTROIDS = "centroids.f32.npy"
@@ -79,9 +79,9 @@ def order(folder: Path, rows: int) -> None:
         centroids = unfinished_centroids(folder)
         join_blocks(folder / PARTS, "list_of", folder / PARTS / "list_of.npy", (rows,), "<i4")
         list_of = np.load(folder / PARTS / "list_of.npy")
-        _save(folder / CENTROIDS, centroids)
-        _save(folder / OFFSETS, np.cumsum([0, *np.bincount(list_of, minlength=len(centroids))]).astype("<i8"))
-        _save(folder / ROWS, np.argsort(list_of, kind="stable").astype("<i4"))
+        save_array(folder / CENTROIDS, centroids)
+        save_array(folder / OFFSETS, np.cumsum([0, *np.bincount(list_of, minlength=len(centroids))]).astype("<i8"))
+        save_array(folder / ROWS, np.argsort(list_of, kind="stable").astype("<i4"))
 
 
 def unfinished_rows(folder: Path) -> NDArray[np.int32]:
@@ -126,11 +126,3 @@ def open_lists(folder: Path) -> Lists:
                 f"Remove {folder} and run its job again."
             )
     return Lists(centroids, offsets, rows, vectors)
-
-
-def _save(path: Path, array: NDArray[Any]) -> None:
-    """Whole or not at all; a name that `finish` removes when it was not renamed."""
-    beside = path.with_name(path.name + ".new")
-    with beside.open("wb") as file:
-        np.save(file, array)
-    beside.replace(path)

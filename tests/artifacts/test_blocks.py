@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.artifacts.blocks import blocks_of, join_blocks, missing_spans, save_block, write_bytes
+from actors.artifacts.blocks import blocks_of, forget_torn, join_blocks, missing_spans, save_array, save_block, write_bytes
 
 
 def test_missing_spans_fit_between_what_is_there(tmp_path: Path) -> None:
@@ -74,3 +75,27 @@ def test_attempts_with_any_steps_end_in_the_same_file(
     assert missing_spans(folder, "x", rows, 3) == []
     join_blocks(folder, "x", folder / "whole.npy", (rows, 2), "<i4")
     assert np.array_equal(np.load(folder / "whole.npy"), truth)
+
+
+def test_blocks_without_their_mark_are_forgotten(tmp_path: Path) -> None:
+    """A writer that was killed between two arrays of a block; its rows came again, cut otherwise."""
+    for first, length in ((0, 2), (2, 2), (3, 1)):
+        save_block(tmp_path, "scores", first, np.zeros(length))
+    for first in (0, 2):
+        save_block(tmp_path, "rows", first, np.zeros(2))
+    forget_torn(tmp_path, ("scores", "rows"))
+    assert list(blocks_of(tmp_path, "scores")) == list(blocks_of(tmp_path, "rows")) == [0, 2]
+
+
+def test_an_array_is_there_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "whole.npy"
+    save_array(path, np.arange(3))
+
+    def killed(file: BinaryIO, _: object) -> None:
+        file.write(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_array(path, np.arange(4))
+    assert np.load(path).tolist() == [0, 1, 2]
