@@ -29,9 +29,9 @@ ROUNDS = 3
 OURS = """
 import json, sys
 from actors.engines.build import build_embedder
-from conf.schema import Embeddings
+from conf.schema import Embeddings, revive
 texts, node, cache = json.loads(sys.stdin.readline())
-embed = build_embedder(Embeddings(**node), cache).embed_documents
+embed = build_embedder(revive(Embeddings, node), cache).embed_documents
 """
 THEIRS = """
 import importlib.util, json, sys
