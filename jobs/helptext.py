@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import conf
 from conf import schema
 from conf.load import compose
 from jobs.stages import STAGES
 
-CONF = Path(schema.__file__).parent
+CONF = Path(conf.__file__).parent
 KINDS = {"run_queries": "run", "score_run": "metrics"}  # jobs whose artifact is not named by their last word
 ROOT = {
     "artifacts.root": "where everything is kept; the environment variable GAREN_HOME sets it",

@@ -20,13 +20,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
+import conf
 from conf import schema, templates
 from conf.load import BadConfig, compose, load, quoted
 from conf.load import _prompt as load_prompt
 from jobs import building, session
 from jobs.search import read_question
 
-CONF = Path(schema.__file__).parent
+CONF = Path(conf.__file__).parent
 OPTIONS = {
     node.name: sorted(path.stem for path in node.glob("*.yaml"))
     for node in sorted(CONF.iterdir())

@@ -22,7 +22,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 # What each part of the house may import of the house. A module belongs to the longest prefix of its name.
 MAY_IMPORT = {
     "conf": ("conf",),
-    "conf.schema": (),
+    "conf.schema": ("conf.schema",),
     "actors": ("conf.schema", "actors"),
     "actors.algorithms": ("actors.algorithms",),
     "actors.artifacts": ("actors.artifacts",),
