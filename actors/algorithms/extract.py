@@ -7,26 +7,21 @@ over the documents, then from each chosen document the sentence in which the gro
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from actors.algorithms.concept import Sentence, Term, concept
 from actors.algorithms.sentences import cut, split_sentences
 
 Floats = NDArray[np.float32]
 Tokens = Callable[[str], list[tuple[str, str]]]
 DocumentFrequency = Callable[[Sequence[str]], NDArray[np.integer]]
 
-NO_TEXT = "untitled"  # the concept of a group whose documents hold no term
 LIFT_POWER = 1.5  # above 1: what tells the group apart counts for more than what it shares with half the corpus
-PHRASE_WORDS = 3
-PHRASE_SHARE = 0.4  # a word grows into a phrase that stands in this share of the sentences that hold the word
-PHRASE_WEIGHT = 0.25  # and whose other words weigh at least this share of it: "stem cells", not "stem we"
-FILLER_LETTERS = 4  # stop word lists are never complete: a word as short as this ...
-FILLER_LIFT = 1.5  # ... and hardly commoner here (under e^1.5 times; less in a small corpus) comes last in the concept
 LENGTH_OFFSET = 8.0  # words that a sentence counts as having besides its own; keeps scraps from being the densest
 TOLD = 0.5  # what a term is worth once more each time that a sentence has told it
 LEAD = 4.0  # a document's first sentence counts 1 + LEAD times, the next 1 + LEAD / 2: texts begin with what they are about
@@ -72,19 +67,6 @@ class GroupSummary:
     documents: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    text: str
-    words: list[tuple[str, str]]  # (surface, term) as they stand
-    joins: list[str]  # between a word and the next: the blank or hyphen that alone stands there, "" for anything else
-
-
-@dataclass(frozen=True)
-class _Term:
-    weight: float
-    lift: float  # log of how many times commoner the term is in the group's documents than in the corpus's
-
-
 def extract(
     texts: Sequence[str],
     vectors: Floats,
@@ -111,7 +93,7 @@ def extract(
         chosen = speaking
     told = _tell([read[i] for i in chosen], terms, limits)
     return GroupSummary(
-        _concept(list(read.values()), terms, limits.concept_words),
+        concept(list(read.values()), terms, limits.concept_words),
         tuple(cut(sentence, limits.sentence_characters) for sentences in told for sentence in sentences),
         tuple(i for i, sentences in zip(chosen, told, strict=True) if sentences),
     )
@@ -135,11 +117,11 @@ def _considered(positions: list[int], vectors: Floats, most: int) -> list[int]:
     return [positions[r] for r in ranks]
 
 
-def _read(text: str, tokens: Tokens) -> list[_Sentence]:
+def _read(text: str, tokens: Tokens) -> list[Sentence]:
     sentences = []
     for sentence in split_sentences(text):
         words = tokens(sentence)
-        sentences.append(_Sentence(sentence, words, _joins(sentence, [surface for surface, _ in words])))
+        sentences.append(Sentence(sentence, words, _joins(sentence, [surface for surface, _ in words])))
     return sentences
 
 
@@ -152,7 +134,7 @@ def _joins(sentence: str, surfaces: list[str]) -> list[str]:
     return [gap if gap in (" ", "-") else "" for gap in gaps[1:]]
 
 
-def _weigh(documents: list[list[_Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, _Term]:
+def _weigh(documents: list[list[Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, Term]:
     """Weight of each term: its presence times a power of log(its share of the group's documents / its share of the corpus's).
 
     Presence is the sum, over the documents with the term, of 1 / sqrt(1 + the sentences before its first). A term of one document
@@ -169,10 +151,10 @@ def _weigh(documents: list[list[_Sentence]], document_frequency: DocumentFrequen
     presence = np.array([sum((1 + first[name]) ** -0.5 for first in firsts if name in first) for name in names])
     # The floor keeps an order by presence where the group is the whole corpus and no term tells it apart.
     weight = presence * (1 - 0.5 / inside) * np.maximum(lift, 0.01) ** LIFT_POWER
-    return {name: _Term(w, v) for name, w, v in zip(names, weight.tolist(), lift.tolist(), strict=True)}
+    return {name: Term(w, v) for name, w, v in zip(names, weight.tolist(), lift.tolist(), strict=True)}
 
 
-def _first_sentences(sentences: list[_Sentence]) -> dict[str, int]:
+def _first_sentences(sentences: list[Sentence]) -> dict[str, int]:
     first: dict[str, int] = {}
     for k, sentence in enumerate(sentences):
         for _, term in sentence.words:
@@ -199,7 +181,7 @@ def _diverse(central: list[int], vectors: Floats, limits: ExtractLimits) -> list
     return [central[r] for r in sorted(chosen)]
 
 
-def _tell(documents: list[list[_Sentence]], terms: dict[str, _Term], limits: ExtractLimits) -> list[list[str]]:
+def _tell(documents: list[list[Sentence]], terms: dict[str, Term], limits: ExtractLimits) -> list[list[str]]:
     """Each document's sentences for the summary: its best in turn, round after round until there are enough."""
     left = [dict(enumerate(sentences)) for sentences in documents]
     picked: list[list[str]] = [[] for _ in documents]
@@ -218,85 +200,9 @@ def _tell(documents: list[list[_Sentence]], terms: dict[str, _Term], limits: Ext
     return picked
 
 
-def _density(sentence: _Sentence, before: int, terms: dict[str, _Term], told: Counter[str]) -> float:
+def _density(sentence: Sentence, before: int, terms: dict[str, Term], told: Counter[str]) -> float:
     """Weight of the sentence's terms per word; less for what is told already, for scraps, for signs and digits."""
     distinct = dict.fromkeys(term for _, term in sentence.words)
     density = sum(terms[term].weight * TOLD ** told[term] for term in distinct) / (LENGTH_OFFSET + len(sentence.words))
     prose = sum(c.isalpha() or c == " " for c in sentence.text) > 0.8 * len(sentence.text)
     return density * (1 + LEAD / (1 + before)) * (1.0 if prose else 0.5) * (1.0 if len(distinct) >= 3 else 0.3)
-
-
-def _concept(documents: list[list[_Sentence]], terms: dict[str, _Term], words: int) -> str:
-    """The weightiest words, each grown into the phrase it usually stands in, none like another, until there are `words`."""
-    places: dict[str, list[tuple[_Sentence, int]]] = defaultdict(list)
-    for sentence in (s for sentences in documents for s in sentences):
-        for i, (_, term) in enumerate(sentence.words):
-            places[term].append((sentence, i))
-    surfaces = {term: _usual(Counter(s.words[i][0] for s, i in at)) for term, at in places.items()}
-    common = min(FILLER_LIFT, max((term.lift for term in terms.values()), default=0.0) / 2)
-    fillers = {term for term, surface in surfaces.items() if terms[term].lift < common and _is_short(surface)}
-    worth = {term: terms[term].weight * _readability(surface) for term, surface in surfaces.items()}
-    folded = {term: surface.casefold() for term, surface in surfaces.items()}
-    free = set(worth)
-    phrases: list[str] = []
-    room = words
-    for seed in sorted(worth, key=lambda term: (term in fillers, -worth[term], term)):
-        if room and seed in free:
-            partners = {t for t in free - fillers if terms[t].weight >= PHRASE_WEIGHT * terms[seed].weight} | {seed}
-            phrases.append(_grow(places[seed], partners, room))
-            taken = phrases[-1].casefold().replace("-", " ").split()
-            free = {t for t in free if not _is_like(folded[t], taken)} - {seed}
-            room -= len(taken)
-    return ", ".join(phrases) or NO_TEXT
-
-
-def _grow(places: list[tuple[_Sentence, int]], partners: set[str], room: int) -> str:
-    """The longest phrase of `partners` around the places of a word that is usual there; the word itself where there is none."""
-    spelled: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    for sentence, at in places:
-        for a, b in _spans(sentence, at, min(PHRASE_WORDS, room)):
-            phrase = tuple(term for _, term in sentence.words[a:b])
-            if not partners.issuperset(phrase) or len(set(phrase)) < b - a:
-                continue
-            surfaces = [surface.casefold() for surface, _ in sentence.words[a:b]]
-            if not any(_is_like(surface, surfaces[:i]) for i, surface in enumerate(surfaces)):
-                ends = [*sentence.joins[a : b - 1], ""]
-                spelled[phrase]["".join(w + end for (w, _), end in zip(sentence.words[a:b], ends, strict=True))] += 1
-    least = max(2.0, PHRASE_SHARE * len(places))
-    usual = [phrase for phrase, spellings in spelled.items() if len(phrase) == 1 or spellings.total() >= least]
-    return _usual(spelled[min(usual, key=lambda phrase: (-len(phrase), -spelled[phrase].total(), phrase))])
-
-
-def _spans(sentence: _Sentence, at: int, longest: int) -> Iterator[tuple[int, int]]:
-    """All [a, b) of at most `longest` words around word `at` that stand side by side."""
-    for a in range(max(0, at - longest + 1), at + 1):
-        for b in range(at + 1, min(a + longest, len(sentence.words)) + 1):
-            if all(sentence.joins[a : b - 1]):
-                yield a, b
-
-
-def _usual(spellings: Counter[str]) -> str:
-    """The most frequent spelling, first without regard to capitals, then among those; small letters where that is a tie."""
-    if len(spellings) == 1:
-        return next(iter(spellings))
-    folded: Counter[str] = Counter()
-    for spelling, count in spellings.items():
-        folded[spelling.casefold()] += count
-    usual = min(folded, key=lambda word: (-folded[word], word))
-    return min((s for s in spellings if s.casefold() == usual), key=lambda s: (-spellings[s], s.swapcase()))
-
-
-def _is_short(surface: str) -> bool:
-    acronym = len(surface) > 1 and surface.isupper()
-    return len(surface) <= FILLER_LETTERS and not acronym
-
-
-def _readability(surface: str) -> float:
-    if not any(c.isalpha() for c in surface):
-        return 0.2
-    return 0.6 if len(surface) < 3 or len(surface) > 20 or any(c.isdigit() for c in surface) else 1.0
-
-
-def _is_like(surface: str, words: list[str]) -> bool:
-    """Whether one holds the other; all casefolded."""
-    return any(surface in word or word in surface for word in words)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from actors.algorithms.extract import NO_TEXT, ExtractLimits, GroupSummary, extract
+from actors.algorithms.concept import NO_TEXT
+from actors.algorithms.extract import ExtractLimits, GroupSummary, extract
 from actors.algorithms.sentences import cut, split_sentences
 
 LIMITS = ExtractLimits(
