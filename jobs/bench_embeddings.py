@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from actors.artifacts.store import open_manifest
 from conf import schema
 from conf.load import BadConfig
 from jobs import session
+from jobs.benches.measuring import spread
 from jobs.console import say, table
 from jobs.stages import Addresses
 
@@ -117,7 +117,7 @@ def run(settings: schema.Settings) -> None:
     ratios = [a / b for a, b in pairs]
     say(f"\n{len(texts)} documents of {settings.corpus.name}, {cores} cores, {ROUNDS} alternating rounds")
     say(table(("round", "ours", "sentence-transformers", "ratio"), [(i, a, b, a / b) for i, (a, b) in enumerate(pairs, 1)]))
-    say(json.dumps({"ratio": round(statistics.median(ratios), 3), "least": round(min(ratios), 3), "most": round(max(ratios), 3)}))
+    say(json.dumps(spread(ratios)))
 
 
 main = session.job(run)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -31,6 +30,7 @@ from actors.judges.pointwise import PointwiseJudge
 from conf import schema
 from conf.load import BadConfig
 from jobs import session
+from jobs.benches.measuring import spread
 from jobs.console import say, table
 from jobs.online import service
 from jobs.stages import Addresses
@@ -111,7 +111,7 @@ def run(settings: schema.Settings) -> None:
     ratios = [line[-1] for line in lines[1:]]
     say(f"\n{len(queries)} queries of {settings.corpus.name}, {node.model.name}; round 0 warms both and does not count")
     say(table(("round", "prompts", "tokens", "tokens/s of the run", "offline", "ratio"), lines))
-    say(json.dumps({"ratio": round(statistics.median(ratios), 3), "least": round(min(ratios), 3), "most": round(max(ratios), 3)}))
+    say(json.dumps(spread(ratios)))
 
 
 main = session.job(run)

@@ -10,19 +10,17 @@ ours is cheaper. Cost: minutes of one core; NN-Descent takes about 2 KB per docu
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import statistics
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 from actors.artifacts.store import open_manifest
 from conf import schema
 from conf.load import BadConfig
 from jobs import building, session
+from jobs.benches.graph_sides import SIDES, Task, Took, measure
+from jobs.benches.measuring import alone, spread
 from jobs.console import say, table
-from jobs.graph_sides import SIDES, Task, Took, measure
 from jobs.stages import Addresses
 
 ROUNDS = 3
@@ -63,17 +61,11 @@ def rounds(sides: list[Task]) -> dict[str, list[Took]]:
             tries = RIVAL_KS if task.side == "NN-Descent" and number == 0 else (task.rival_k,)
             for k in tries:
                 sides[at] = replace(task, rival_k=k)
-                result = alone(sides[at])
+                result = alone(measure, sides[at])
                 if task.side == "ours" or result.recall >= took["ours"][0].recall:
                     break
             took[task.side].append(result)
     return took
-
-
-def alone(task: Task) -> Took:
-    """Run a side in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, task).result()
 
 
 def line(documents: int, results: list[Took]) -> list[float]:
@@ -86,13 +78,7 @@ def ratio(took: dict[str, list[Took]], rival: str) -> dict[str, float]:
     """Rival / ours of every round: median, least and most; and both recalls."""
     ratios = [a.seconds / b.seconds for a, b in zip(took[rival], took["ours"], strict=True)]
     recalls = {"recall": took[rival][0].recall, "our recall": took["ours"][0].recall}
-    return {name: round(value, 3) for name, value in (*spread(ratios), *recalls.items())}
-
-
-def spread(values: Iterable[float]) -> tuple[tuple[str, float], ...]:
-    """Named median, least and most."""
-    found = list(values)
-    return ("ratio", statistics.median(found)), ("least", min(found)), ("most", max(found))
+    return {**spread(ratios), **{name: round(value, 3) for name, value in recalls.items()}}
 
 
 main = session.job(run)

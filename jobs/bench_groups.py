@@ -25,8 +25,9 @@ from actors.artifacts.blocks import open_array
 from conf import schema
 from conf.load import BadConfig
 from jobs import leiden_parts, session
+from jobs.benches.groups_sides import SIDES, Took, measure
+from jobs.benches.measuring import spread
 from jobs.console import say, table
-from jobs.groups_sides import SIDES, Took, measure
 from jobs.stages import Addresses
 
 SIZES = (50_000, 200_000, 1_000_000)
@@ -99,8 +100,7 @@ def figures(took: Mapping[str, list[Took]]) -> dict[str, Any]:
             "sizes": [first.minimum, round(first.mean, 2), first.maximum],
         }
     if RIVAL in took:
-        ratios = [a.cpu / b.cpu for a, b in zip(took["ours"], took[RIVAL], strict=True)]
-        told |= {"ratio": round(statistics.median(ratios), 3), "least": round(min(ratios), 3), "most": round(max(ratios), 3)}
+        told |= spread(a.cpu / b.cpu for a, b in zip(took["ours"], took[RIVAL], strict=True))
     return told
 
 

@@ -9,10 +9,8 @@ The last line is JSON: ratios are rival / ours, over 1 where ours is cheaper. Co
 from __future__ import annotations
 
 import json
-import multiprocessing
 import statistics
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +21,9 @@ from actors.artifacts.corpus import open_corpus
 from actors.artifacts.store import open_manifest
 from conf import schema
 from jobs import session
+from jobs.benches.lexicon_sides import SIDES, Task, Took, measure
+from jobs.benches.measuring import alone, spread
 from jobs.console import say, table
-from jobs.lexicon_sides import SIDES, Task, Took, measure
 from jobs.stages import Addresses
 
 ROUNDS = 3
@@ -33,7 +32,6 @@ RIVALS_UP_TO = 250_000  # documents
 QUERIES = 200
 WORDS = 15  # of a query: the first of a document
 DEPTH = 1000
-Spread = dict[str, float]
 
 
 def run(settings: schema.Settings) -> None:
@@ -70,8 +68,7 @@ def rounds(task: Task, sides: Iterable[str]) -> dict[str, list[Took]]:
     took: dict[str, list[Took]] = {side: [] for side in sides}
     for _ in range(ROUNDS):
         for side, results in took.items():
-            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-                results.append(pool.submit(measure, side, task).result())
+            results.append(alone(measure, side, task))
     return took
 
 
@@ -98,11 +95,6 @@ def ratios_of(took: dict[str, list[Took]], rival: str) -> dict[str, Any]:
         "query": spread(a.query_milliseconds / b.query_milliseconds for a, b in pairs),
         "same best document": round(same, 3),
     }
-
-
-def spread(ratios: Iterable[float]) -> Spread:
-    values = list(ratios)
-    return {"ratio": round(statistics.median(values), 3), "least": round(min(values), 3), "most": round(max(values), 3)}
 
 
 main = session.job(run)

@@ -21,8 +21,10 @@ from actors.judges.judge import GROUPS, OK, Ask, Scores
 from actors.roles import Roles
 from actors.searcher import Searcher
 from conf import schema
-from jobs import loop_growth, session
-from jobs.call_costs import call_costs
+from jobs import session
+from jobs.benches import loop_growth
+from jobs.benches.call_costs import call_costs
+from jobs.benches.measuring import spread
 from jobs.console import say, table
 from jobs.stages import Addresses
 
@@ -54,8 +56,8 @@ def growth(settings: schema.Settings) -> dict[str, Any]:
         "documents": SIZES,
         "milliseconds": [round(ours, 4) for _, ours, *_ in lines],
         "growth": round(lines[-1][1] / lines[0][1], 3),
-        "ratio": round(statistics.median(ratios), 3), "least": round(min(ratios), 3), "most": round(max(ratios), 3),
-    }  # fmt: skip
+        **spread(ratios),
+    }
 
 
 def over_index(settings: schema.Settings) -> dict[str, Any]:

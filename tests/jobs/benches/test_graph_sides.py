@@ -12,7 +12,7 @@ from actors.artifacts import embeddings as vector_files
 from conf import schema
 from conf.load import compose
 from jobs.bench_graph import ratio, rounds
-from jobs.graph_sides import SIDES, Task, Took, as_near, measure
+from jobs.benches.graph_sides import SIDES, Task, Took, as_near, measure
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_recall_by_hand_takes_any_of_equally_near_ones() -> None:
 def test_the_rival_keeps_as_few_documents_as_give_our_recall(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
 
-    def alone(task: Task) -> Took:
+    def alone(_: object, task: Task) -> Took:
         asked.append((task.side, task.rival_k))
         return Took(10.0, 0.9 if task.side == "ours" else {16: 0.5, 20: 0.7, 24: 0.8, 32: 0.95}[task.rival_k], 1.0)
 

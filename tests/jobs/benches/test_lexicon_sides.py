@@ -10,7 +10,7 @@ from actors.algorithms.terms import Analyzer
 from actors.artifacts import corpus
 from conf import schema
 from jobs import bench_lexicon
-from jobs.lexicon_sides import SIDES, Task, Took, measure
+from jobs.benches.lexicon_sides import SIDES, Task, Took, measure
 
 NODE = schema.Lexicon(0.9, 0.4, "english", "english")
 

@@ -12,8 +12,9 @@ from actors.algorithms import edges, partition
 from actors.algorithms.planted import plant
 from conf import schema
 from conf.load import compose
-from jobs import bench_groups, groups_sides
-from jobs.groups_sides import SIDES, graspologic, measure, ours
+from jobs import bench_groups
+from jobs.benches import groups_sides
+from jobs.benches.groups_sides import SIDES, graspologic, measure, ours
 
 HOW = partition.Leiden(max_size=20, resolution=1.0, randomness=0.001, iterations=2, seed=3)
 

@@ -17,7 +17,7 @@ from actors.algorithms.loops.garen import garen
 from actors.algorithms.planted import plant
 from actors.artifacts.groups import Groups
 from conf import schema
-from jobs.loop_rival import Dictionaries, Score, rival
+from jobs.benches.loop_rival import Dictionaries, Score, rival
 
 Side = Callable[..., tuple[list[int], int]]
 

@@ -13,9 +13,9 @@ from actors.algorithms.partition import by_first_row
 from actors.artifacts.groups import Groups
 from conf import schema
 from conf.load import compose
-from jobs import loop_growth
-from jobs.loop_growth import Graph, is_the_papers, measure, ours, pool_of
-from jobs.loop_rival import Dictionaries, rival
+from jobs.benches import loop_growth
+from jobs.benches.loop_growth import Graph, is_the_papers, measure, ours, pool_of
+from jobs.benches.loop_rival import Dictionaries, rival
 
 
 @given(
