@@ -1,12 +1,15 @@
 """Vectors of a synthetic corpus, drawn without a model: a document's lies near the directions of its topics, from the top down.
 
-    v(row) = sum over levels l of weight(l) * s(node of level l) + drift * M z(row) + noise * s(row), normalised
+    v(row) = sum over levels l of weight(l) * s(node of level l) + drift(N) * M z(row) + noise * s(row), normalised
+    drift(N) = drift * (100,000 / N) ** (1 / intrinsic_dimension)
 
 s(.) are random signs over the square root of d, so that different ones are nearly at right angles; z(row) is normally distributed
 in few dimensions, of variances 1, 1/2, 1/3, ... as principal components of texts have them, and times a factor of the row's own;
 M is the same for all documents; a near-duplicate has its source's. A text that is no document has the mean of
 the directions of the topics that its words name. The drift is what makes the vectors as hard to search as those of real texts:
-documents of one topic lie scattered along directions that all topics share, and so across the lists of a coarse quantiser.
+documents of one topic lie scattered along directions that all topics share, and so across the lists of a coarse quantiser. It
+shrinks as neighbours of points in so many dimensions draw nearer when there are more of them; were it constant, every document
+more would make the others harder to find.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from actors.algorithms.topics import NO_LEAF, STEP, Hashes, Rows, Topics, hashed
 Vectors = NDArray[np.float32]
 NODE, ROW, DRIFT, AXIS, COPY, ALONE = 32, 33, 34, 35, 36, 37  # what is drawn
 BITS = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float32) * 2 - 1  # [256, 8] the signs of a byte
+DRIFT_DOCUMENTS = 100_000  # documents at which the drift is `drift`
 GRAIN, MOST = 2.0**-12, 2.0**16  # MOST times 256 dimensions: float32 holds whole numbers up to 2**24
 BLOCK = 2048  # rows at once: what they need stays in the cache
 
@@ -33,13 +37,14 @@ BLOCK = 2048  # rows at once: what they need stays in the cache
 class Mixture:
     """dimension: d. decay: weight of a level against the level above, the top one's being 1. drift, noise: see above.
 
-    drift_dimensions: of z. drift_spread: standard deviation of the logarithm of a row's own factor. copy_noise: length of a
-    near-duplicate's own noise, beside its source's vector of length 1.
+    intrinsic_dimension: how fast the drift falls with N. drift_dimensions: of z. drift_spread: standard deviation of the
+    logarithm of a row's own factor. copy_noise: length of a near-duplicate's own noise, beside its source's vector of length 1.
     """
 
     dimension: int
     decay: float
     drift: float
+    intrinsic_dimension: float
     drift_dimensions: int
     drift_spread: float
     noise: float
@@ -115,7 +120,7 @@ def level_weights(topics: Topics, mixture: Mixture) -> NDArray[np.float32]:
 
 
 def drifts(topics: Topics, mixture: Mixture, rows: Rows) -> Vectors:
-    """[n, d] drift * M z(row), of length `drift` in the mean of squares.
+    """[n, d] drift(N) * M z(row), of length drift(N) in the mean of squares.
 
     z is rounded to whole numbers of GRAIN, so that the product is exact: a row's does not depend on those multiplied beside it.
     """
@@ -126,7 +131,8 @@ def drifts(topics: Topics, mixture: Mixture, rows: Rows) -> Vectors:
     lengths = 1 / np.sqrt(np.arange(1, m + 1))
     whole = np.clip(np.rint(own * z[:, :m] * (lengths / GRAIN).astype(np.float32)), -MOST, MOST)
     axes = np.sign(signs(hashed(topics.seed, AXIS, np.arange(m)), mixture.dimension))
-    scale = mixture.drift * GRAIN / np.linalg.norm(lengths) / np.sqrt(mixture.dimension)
+    drift = mixture.drift * (DRIFT_DOCUMENTS / topics.documents) ** (1 / mixture.intrinsic_dimension)
+    scale = drift * GRAIN / np.linalg.norm(lengths) / np.sqrt(mixture.dimension)
     along: Vectors = (whole @ axes) * np.float32(scale)
     return along
 

@@ -17,7 +17,7 @@ from actors.algorithms.topic_vectors import Mixture
 from actors.algorithms.topics import Topics
 from conf import schema
 
-VERSION = "1"  # raise it when the same settings give other vectors
+VERSION = "2"  # raise it when the same settings give other vectors
 WORD = re.compile("[a-z]+")
 REMEMBERED_WORDS = 1 << 18
 

@@ -39,9 +39,13 @@ class SyntheticEmbeddings:
     dimension: int = value("d", minimum=8, maximum=8192)
     decay: float = value("weight of a topic's direction against that of the topic above it", minimum=0.01)
     drift: float = value(
-        "length of what scatters documents along directions that all topics share, beside topics of length 1: how hard it is to "
-        "find neighbours",
+        "length of what scatters 100,000 documents along directions that all topics share, beside topics of length 1: how hard "
+        "it is to find neighbours",
         minimum=0.0,
+    )
+    intrinsic_dimension: float = value(
+        "that length falls with the 1/intrinsic_dimension-th power of the number of documents, as the distance of neighbours does",
+        minimum=1.0,
     )
     drift_dimensions: int = value("number of those directions", minimum=1, maximum=256)
     drift_spread: float = value("standard deviation of the logarithm of a document's own factor to it", minimum=0.0, maximum=2.0)

@@ -12,7 +12,9 @@ from actors.algorithms.topic_vectors import Mixture
 from actors.algorithms.topics import NO_LEAF, Topics, hashed
 
 TOPICS = Topics(documents=6000, leaf_documents=12.0, branching=8, near_duplicates=0.03, isolated=0.02, seed=0)
-MIXTURE = Mixture(dimension=384, decay=1.2, drift=1.2, drift_dimensions=64, drift_spread=0.4, noise=0.3, copy_noise=0.15)
+MIXTURE = Mixture(
+    dimension=384, decay=1.2, drift=0.97, intrinsic_dimension=8, drift_dimensions=64, drift_spread=0.4, noise=0.3, copy_noise=0.15
+)
 EASY = dataclasses.replace(MIXTURE, drift=0.0)
 ROWS = np.arange(TOPICS.documents)
 
@@ -70,22 +72,33 @@ def test_neighbours_have_the_same_topic(vectors: np.ndarray) -> None:
 
 
 def test_drift_makes_inverted_lists_find_less(vectors: np.ndarray) -> None:
-    """Recall@16 of the nearest 4 of 154 lists, with k-means centres."""
-    assert recall_of_lists(vectors) < 0.92
     easy = topic_vectors.vectors(TOPICS, EASY, 0, TOPICS.documents)
-    assert recall_of_lists(easy) > recall_of_lists(vectors) + 0.05
+    assert recall_of_lists(vectors, 4) < 0.92
+    assert recall_of_lists(easy, 4) > recall_of_lists(vectors, 4) + 0.05
 
 
-def recall_of_lists(vectors: np.ndarray) -> float:
+def test_more_documents_are_as_hard_to_search() -> None:
+    """A constant drift makes 16 times as many harder."""
+    found = []
+    for mixture in (MIXTURE, dataclasses.replace(MIXTURE, drift=1.5, intrinsic_dimension=1e9)):
+        few, many = (dataclasses.replace(TOPICS, documents=count) for count in (1500, 24_000))
+        found.append([recall_of_lists(topic_vectors.vectors(each, mixture, 0, each.documents), 8) for each in (few, many)])
+    (few_fall, many_fall), (few_constant, many_constant) = found
+    assert abs(few_fall - many_fall) < 0.05
+    assert few_constant - many_constant > 0.1
+
+
+def recall_of_lists(vectors: np.ndarray, probes: int) -> float:
+    """Recall@16 of the nearest lists of N**0.6, with k-means centres."""
     draw = np.random.default_rng(0)
-    centres = vectors[draw.choice(len(vectors), 154, replace=False)]
+    centres = vectors[draw.choice(len(vectors), round(len(vectors) ** 0.6), replace=False)]
     for _ in range(5):
         list_of = (vectors @ centres.T).argmax(axis=1)
         centres = np.stack([vectors[list_of == c].sum(axis=0) if (list_of == c).any() else centres[c] for c in range(len(centres))])
         centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     list_of = (vectors @ centres.T).argmax(axis=1)
     rows = draw.choice(len(vectors), 300, replace=False)
-    probed = np.argsort(-(vectors[rows] @ centres.T), axis=1)[:, :4]
+    probed = np.argsort(-(vectors[rows] @ centres.T), axis=1)[:, :probes]
     found = [np.isin(list_of[near], lists).mean() for near, lists in zip(nearest(vectors, rows, 16), probed, strict=True)]
     return float(np.mean(found))
 
