@@ -7,7 +7,7 @@ over the documents, then from each chosen document the sentence in which the gro
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -118,20 +118,7 @@ def _considered(positions: list[int], vectors: Floats, most: int) -> list[int]:
 
 
 def _read(text: str, tokens: Tokens) -> list[Sentence]:
-    sentences = []
-    for sentence in split_sentences(text):
-        words = tokens(sentence)
-        sentences.append(Sentence(sentence, words, _joins(sentence, [surface for surface, _ in words])))
-    return sentences
-
-
-def _joins(sentence: str, surfaces: list[str]) -> list[str]:
-    gaps, end = [], 0
-    for surface in surfaces:
-        start = sentence.find(surface, end)
-        gaps.append(sentence[end:start] if start >= 0 else "")  # a tokenizer that normalises may spell it otherwise
-        end = max(end, start + len(surface))
-    return [gap if gap in (" ", "-") else "" for gap in gaps[1:]]
+    return [Sentence(sentence, tokens(sentence)) for sentence in split_sentences(text)]
 
 
 def _weigh(documents: list[list[Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, Term]:
@@ -140,15 +127,19 @@ def _weigh(documents: list[list[Sentence]], document_frequency: DocumentFrequenc
     Presence is the sum, over the documents with the term, of 1 / sqrt(1 + the sentences before its first). A term of one document
     alone counts half, one of two documents three quarters: it says less about the group.
     """
-    firsts = [_first_sentences(sentences) for sentences in documents]
-    holding = Counter(term for first in firsts for term in first)
+    holding: Counter[str] = Counter()
+    presences: dict[str, float] = defaultdict(float)
+    for first in map(_first_sentences, documents):
+        holding.update(first.keys())
+        for term, before in first.items():
+            presences[term] += (1 + before) ** -0.5
     names = sorted(holding)
     if not names:
         return {}
     inside = np.array([holding[name] for name in names], dtype=np.float64)
     everywhere = np.maximum(np.asarray(document_frequency(names), dtype=np.float64), inside)
     lift = np.log(inside / len(documents) * (corpus_size / everywhere))
-    presence = np.array([sum((1 + first[name]) ** -0.5 for first in firsts if name in first) for name in names])
+    presence = np.array([presences[name] for name in names])
     # The floor keeps an order by presence where the group is the whole corpus and no term tells it apart.
     weight = presence * (1 - 0.5 / inside) * np.maximum(lift, 0.01) ** LIFT_POWER
     return {name: Term(w, v) for name, w, v in zip(names, weight.tolist(), lift.tolist(), strict=True)}
@@ -204,5 +195,5 @@ def _density(sentence: Sentence, before: int, terms: dict[str, Term], told: Coun
     """Weight of the sentence's terms per word; less for what is told already, for scraps, for signs and digits."""
     distinct = dict.fromkeys(term for _, term in sentence.words)
     density = sum(terms[term].weight * TOLD ** told[term] for term in distinct) / (LENGTH_OFFSET + len(sentence.words))
-    prose = sum(c.isalpha() or c == " " for c in sentence.text) > 0.8 * len(sentence.text)
+    prose = sum(map(str.isalpha, sentence.text)) + sentence.text.count(" ") > 0.8 * len(sentence.text)
     return density * (1 + LEAD / (1 + before)) * (1.0 if prose else 0.5) * (1.0 if len(distinct) >= 3 else 0.3)

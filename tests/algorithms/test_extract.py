@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from actors.algorithms.concept import NO_TEXT
+from actors.algorithms.concept import FILLER_LETTERS, NO_TEXT, Sentence, Term, Vocabulary
 from actors.algorithms.extract import ExtractLimits, GroupSummary, extract
 from actors.algorithms.sentences import cut, split_sentences
 
@@ -31,6 +31,8 @@ MARROW = [
     "Cultured stem cells grow slowly. The bone marrow was sampled.",
 ]
 OTHERS = ["The weather was bad.", "Injury law.", "A remark.", "Cells of a prison.", "Cultured people.", "Fine second weather."]
+
+TERMS = ["abc", "def", "ghij", "klmno", "pqrst", "x", "12", "yz3", "uvwx", "antidisestablishmentarianism"]
 
 
 def tokens(text: str) -> list[tuple[str, str]]:
@@ -128,6 +130,20 @@ def test_a_word_that_stands_everywhere_comes_after_one_of_the_group() -> None:
 def test_a_word_of_several_documents_comes_before_a_rarer_one_of_one_document() -> None:
     texts = ["zebra stripes", "zebra", "zebra quokka"]
     assert summary(texts, ["zebra"] + ["other"] * 30, replace(LIMITS, concept_words=1)).concept == "zebra"
+
+
+@given(st.dictionaries(st.sampled_from(TERMS), st.tuples(st.integers(0, 8), st.integers(-2, 6)), min_size=1))
+def test_terms_come_in_the_order_of_their_worth_though_few_spellings_are_counted(terms: dict[str, tuple[int, int]]) -> None:
+    told = {term: Term(float(weight), float(lift)) for term, (weight, lift) in terms.items()}
+    common = min(1.5, max(lift for _, lift in terms.values()) / 2)
+
+    def order(term: str) -> tuple[bool, float, str]:
+        digits = any(c.isdigit() for c in term)
+        readability = 0.2 if term.isdigit() else 0.6 if digits or not 3 <= len(term) <= 20 else 1.0
+        return len(term) <= FILLER_LETTERS and terms[term][1] < common, -terms[term][0] * readability, term
+
+    vocabulary = Vocabulary([[Sentence(" ".join(terms), [(term, term) for term in terms])]], told)
+    assert list(vocabulary.by_worth()) == sorted(terms, key=order)
 
 
 def test_hyphenated_words_count_one_by_one() -> None:
