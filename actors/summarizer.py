@@ -26,7 +26,6 @@ from actors.engines.engine import Engine
 from conf import schema
 
 Spans = dict[str, NDArray[np.int64]]
-REMEMBERED = 200_000  # terms
 
 
 class ExtractPart:
@@ -47,7 +46,6 @@ class ExtractPart:
         self._groups = open_groups(Path(inputs["groups"]))
         self._lexicon = open_lexicon(Path(inputs["lexicon"]))
         self._analyzer = Analyzer(self._lexicon.stemmer, self._lexicon.stop_words)
-        self._frequencies: dict[str, int] = {}
         self._draft = Path(draft)
         self._limits = ExtractLimits(
             concept_words=node.concept_words,
@@ -80,25 +78,16 @@ class ExtractPart:
 
     def _extract(self, group: int) -> Summary:
         rows = self._groups.members(group)
-        texts = [self._corpus.text(row) for row in rows.tolist()]
         found = extract(
-            texts,
+            [self._corpus.text(row) for row in rows.tolist()],
             self._vectors[rows].astype(np.float32),
             self._analyzer.tokens,
-            self._frequency,
+            bm25.document_frequency(self._lexicon, rows),
             self._lexicon.documents,
             self._limits,
         )
         shown = tuple(int(rows[i]) for i in found.documents)
         return Summary(group, found.concept, " ".join(found.sentences), shown, "extractive")
-
-    def _frequency(self, terms: list[str]) -> NDArray[np.int64]:
-        """Groups share most of their terms, and looking one up on disk takes longer than all else that is done with it."""
-        if len(self._frequencies) > REMEMBERED:
-            self._frequencies.clear()
-        new = [term for term in terms if term not in self._frequencies]
-        self._frequencies.update(zip(new, bm25.document_frequency(self._lexicon, new).tolist(), strict=True))
-        return np.array([self._frequencies[term] for term in terms], np.int64)
 
 
 class BroughtPart(ExtractPart):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import isqrt
 from typing import Protocol
 
@@ -40,10 +40,15 @@ class Lexicon(Protocol):
     b: float
 
 
-def document_frequency(lexicon: Lexicon, terms: Sequence[str]) -> NDArray[np.int64]:
-    """How many documents hold each term: int64 [len(terms)], 0 for a term that none holds."""
-    ids = np.array(_ids(lexicon, terms), dtype=np.int64)
-    return np.where(ids < 0, 0, np.asarray(lexicon.posting_offsets[ids + 1] - lexicon.posting_offsets[ids]))
+def document_frequency(lexicon: Lexicon, rows: ArrayLike) -> dict[str, int]:
+    """How many documents of the corpus hold each term of some rows. Nothing is searched: the rows' own term ids lead to it."""
+    places, _ = _places(lexicon.forward_offsets, _rows(rows, len(lexicon.forward_offsets) - 1))
+    ids = np.unique(lexicon.forward_terms[places]).astype(np.int64)
+    frequencies = lexicon.posting_offsets[ids + 1] - lexicon.posting_offsets[ids]
+    starts, ends = (np.asarray(lexicon.term_offsets[at]).tolist() for at in (ids, ids + 1))
+    spellings = lexicon.term_bytes.data
+    terms = [str(spellings[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+    return dict(zip(terms, frequencies.tolist(), strict=True))
 
 
 def query_weights(lexicon: Lexicon, terms: Iterable[str], weighting: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -8,7 +8,7 @@ over the documents, then from each chosen document the sentence in which the gro
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ from actors.algorithms.sentences import cut, split_sentences
 
 Floats = NDArray[np.float32]
 Tokens = Callable[[str], list[tuple[str, str]]]
-DocumentFrequency = Callable[[Sequence[str]], NDArray[np.integer]]
 
 LIFT_POWER = 1.5  # above 1: what tells the group apart counts for more than what it shares with half the corpus
 LENGTH_OFFSET = 8.0  # words that a sentence counts as having besides its own; keeps scraps from being the densest
@@ -71,14 +70,14 @@ def extract(
     texts: Sequence[str],
     vectors: Floats,
     tokens: Tokens,
-    document_frequency: DocumentFrequency,
+    document_frequency: Mapping[str, int],
     corpus_size: int,
     limits: ExtractLimits,
 ) -> GroupSummary:
     """The summary of one group. It does not depend on the order of the documents.
 
     texts, vectors [n, d] L2-normalised: the group's documents, n >= 1. tokens: text -> (surface as it stands, term) of each
-    word but the stop words. document_frequency: terms -> in how many of the corpus's `corpus_size` documents each stands.
+    word but the stop words. document_frequency: in how many of the corpus's `corpus_size` documents each of their terms stands.
     The concept has 1 to `concept_words` words, its phrases parted by commas; it is NO_TEXT where no document has a term.
     `sentences` is empty where no document has a letter. Raises ValueError if n is 0 or there are not n vectors.
     """
@@ -121,7 +120,7 @@ def _read(text: str, tokens: Tokens) -> list[Sentence]:
     return [Sentence(sentence, tokens(sentence)) for sentence in split_sentences(text)]
 
 
-def _weigh(documents: list[list[Sentence]], document_frequency: DocumentFrequency, corpus_size: int) -> dict[str, Term]:
+def _weigh(documents: list[list[Sentence]], document_frequency: Mapping[str, int], corpus_size: int) -> dict[str, Term]:
     """Weight of each term: its presence times a power of log(its share of the group's documents / its share of the corpus's).
 
     Presence is the sum, over the documents with the term, of 1 / sqrt(1 + the sentences before its first). A term of one document
@@ -137,7 +136,7 @@ def _weigh(documents: list[list[Sentence]], document_frequency: DocumentFrequenc
     if not names:
         return {}
     inside = np.array([holding[name] for name in names], dtype=np.float64)
-    everywhere = np.maximum(np.asarray(document_frequency(names), dtype=np.float64), inside)
+    everywhere = np.maximum([document_frequency.get(name, 0) for name in names], inside)
     lift = np.log(inside / len(documents) * (corpus_size / everywhere))
     presence = np.array([presences[name] for name in names])
     # The floor keeps an order by presence where the group is the whole corpus and no term tells it apart.

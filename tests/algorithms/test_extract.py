@@ -49,12 +49,8 @@ def summary(
     texts: Sequence[str], others: Sequence[str] = (), limits: ExtractLimits = LIMITS, vectors: NDArray[np.float32] | None = None
 ) -> GroupSummary:
     frequency = Counter(term for text in (*texts, *others) for term in {term for _, term in tokens(text)})
-
-    def document_frequency(terms: Sequence[str]) -> NDArray[np.int64]:
-        return np.array([frequency[term] for term in terms])
-
     given_vectors = unit(len(texts)) if vectors is None else vectors
-    return extract(texts, given_vectors, tokens, document_frequency, len(texts) + len(others), limits)
+    return extract(texts, given_vectors, tokens, frequency, len(texts) + len(others), limits)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +224,7 @@ def test_a_large_group_reads_no_more_documents_than_allowed() -> None:
         return tokens(text)
 
     limits = replace(LIMITS, documents=20)
-    found = extract(texts, unit(300), counted, lambda terms: np.ones(len(terms), dtype=np.int64), 300, limits)
+    found = extract(texts, unit(300), counted, {}, 300, limits)
     assert len(seen) == 20
     check(texts, found, limits)
 
