@@ -23,7 +23,7 @@ from conf.load import BadConfig
 from jobs.batch import run_tasks
 from jobs.console import say
 
-SAMPLE_ROWS = 250  # sampled documents that one task compares with all
+SAMPLE_ROWS = 500  # sampled documents that one task compares with all; faiss multiplies matrices for so many, not for 250
 
 
 class Making:
