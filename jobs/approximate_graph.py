@@ -105,8 +105,8 @@ class Making:
 def next_step(node: schema.ApproximateGraph, steps: Sequence[Step]) -> Step | None:
     """What to do after these steps; None when they are good enough. Raises BadConfig when the attempts are used up.
 
-    A join with `passes` passes is an attempt; so is every further pass, made where the last one brought at least half of what is
-    missing, and the join with twice the probes that is made elsewhere.
+    A join with `passes` passes is an attempt; so is every further pass, made where the last one brought as much as is missing,
+    since a pass brings less than half of what the one before it did; elsewhere a join with twice the probes follows.
     """
     if not steps:
         return Step(node.probes, 0, 0.0)
@@ -121,7 +121,7 @@ def next_step(node: schema.ApproximateGraph, steps: Sequence[Step]) -> Step | No
         expected = f"a recall@{node.k} that graph.attempts={node.attempts} reach; {found}"
         remedy = "Raise graph.probes, graph.hubs or graph.attempts, lower graph.minimum_recall, or choose graph=exact."
         raise BadConfig("graph.minimum_recall", node.minimum_recall, expected, remedy)
-    if last.passes and last.recall - steps[-2].recall >= missing / 2:
+    if last.passes and last.recall - steps[-2].recall >= missing:
         return replace(last, passes=last.passes + 1)
     return Step(2 * last.probes, 0, 0.0)
 

@@ -239,6 +239,7 @@ def test_steps_by_hand() -> None:
     assert steps_of(node, [0.99, 0.99]) == [(16, 0), (16, 1), content], "passes are made in any case"
     assert steps_of(node, [0.9, 0.95, 0.97]) == [(16, 0), (16, 1), (16, 2), content], "0.05 was gained, 0.02 is missing"
     assert steps_of(node, [0.9, 0.92, 0.95, 0.98]) == [(16, 0), (16, 1), (32, 0), (32, 1), content], "0.02 of 0.05"
+    assert steps_of(node, [0.9, 0.93]) == [(16, 0), (16, 1), (32, 0)], "0.03 was gained, 0.04 is missing"
     with pytest.raises(BadConfig, match="attempts=3 reach; 0.9400 was reached, with 32 probes and 1 passes. Raise graph.probes"):
         steps_of(node, [0.8, 0.9, 0.905, 0.92, 0.94])
 
