@@ -50,11 +50,13 @@ def concept(documents: list[list[Sentence]], terms: dict[str, Term], words: int)
     vocabulary = Vocabulary(documents, terms)
     phrases: list[str] = []
     taken: list[str] = []  # the words of the phrases, casefolded
+    seeds: set[str] = set()  # their terms: a word in a phrase may be spelled unlike its usual self
     for seed in vocabulary.by_worth():
         if len(taken) >= words:
             break
         if not _is_like(vocabulary.folded(seed), taken):
-            phrases.append(vocabulary.grown(seed, taken, words - len(taken)))
+            seeds.add(seed)
+            phrases.append(vocabulary.grown(seed, seeds, taken, words - len(taken)))
             taken += phrases[-1].casefold().replace("-", " ").split()
     return ", ".join(phrases) or NO_TEXT
 
@@ -94,16 +96,17 @@ class Vocabulary:
         """The usual spelling, casefolded."""
         return self._surface(term).casefold()
 
-    def grown(self, seed: str, taken: list[str], room: int) -> str:
+    def grown(self, seed: str, seeds: set[str], taken: list[str], room: int) -> str:
         """The longest phrase around the places of a term, of at most `room` words, that is usual there; else the term itself.
 
-        Its other words weigh enough beside the term and are not like one of those taken.
+        Its other words weigh enough beside the term, are none of the seeds and not like one of the words taken.
         """
         partners: dict[str, bool] = {}
 
         def fits(term: str) -> bool:
             if term not in partners:
-                partners[term] = self._is_partner(term, seed) and not _is_like(self.folded(term), taken)
+                new = term not in seeds and not _is_like(self.folded(term), taken)
+                partners[term] = new and self._is_partner(term, seed)
             return partners[term]
 
         spelled: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from actors.algorithms.concept import FILLER_LETTERS, NO_TEXT, Sentence, Term, Vocabulary
+from actors.algorithms.concept import FILLER_LETTERS, NO_TEXT, Sentence, Term, Vocabulary, concept
 from actors.algorithms.extract import ExtractLimits, GroupSummary, extract
 from actors.algorithms.sentences import cut, split_sentences
 
@@ -140,6 +140,15 @@ def test_terms_come_in_the_order_of_their_worth_though_few_spellings_are_counted
 
     vocabulary = Vocabulary([[Sentence(" ".join(terms), [(term, term) for term in terms])]], told)
     assert list(vocabulary.by_worth()) == sorted(terms, key=order)
+
+
+def test_a_term_that_a_phrase_grew_from_is_in_no_other_however_it_is_spelled() -> None:
+    """"went home" comes of go, which is mostly spelled "going"; "zone" must not grow into "zone going"."""
+    stems = {"went": "go", "going": "go", "home": "home", "zone": "zone"}
+    texts = ["went home", "went home", "zone going", "zone going", "going"]
+    sentences = [Sentence(text, [(word, stems[word]) for word in text.split()]) for text in texts]
+    terms = {"go": Term(9.0, 3.0), "home": Term(8.0, 3.0), "zone": Term(7.0, 3.0)}
+    assert concept([sentences], terms, 5) == "went home, zone"
 
 
 def test_hyphenated_words_count_one_by_one() -> None:
