@@ -23,7 +23,7 @@ from conf.load import BadConfig
 from jobs.batch import run_tasks
 from jobs.console import say
 
-SAMPLE_ROWS = 500  # sampled documents that one task compares with all; faiss multiplies matrices for so many, not for 250
+SAMPLE_ROWS = 500  # sampled documents that one task compares with all; at d=384 faiss multiplies matrices for so many, not for 250
 
 
 class Making:
@@ -105,8 +105,9 @@ class Making:
 def next_step(node: schema.ApproximateGraph, steps: Sequence[Step]) -> Step | None:
     """What to do after these steps; None when they are good enough. Raises BadConfig when the attempts are used up.
 
-    A join with `passes` passes is an attempt; so is every further pass, made where the last one brought as much as is missing,
-    since a pass brings less than half of what the one before it did; elsewhere a join with twice the probes follows.
+    A join with `passes` passes is an attempt; so is every further pass, made where the last one brought as much as is missing:
+    a pass brings about half of what the one before it did, so all that follow bring about as much as the last. Elsewhere a join
+    with twice the probes follows.
     """
     if not steps:
         return Step(node.probes, 0, 0.0)

@@ -77,7 +77,8 @@ def extract(
     """The summary of one group. It does not depend on the order of the documents.
 
     texts, vectors [n, d] L2-normalised: the group's documents, n >= 1. tokens: text -> (surface as it stands, term) of each
-    word but the stop words. document_frequency: in how many of the corpus's `corpus_size` documents each of their terms stands.
+    word but the stop words. document_frequency: in how many of the corpus's `corpus_size` documents each of their terms stands;
+    a term without one counts as standing in this group's alone.
     The concept has 1 to `concept_words` words, its phrases parted by commas; it is NO_TEXT where no document has a term.
     `sentences` is empty where no document has a letter. Raises ValueError if n is 0 or there are not n vectors.
     """
