@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from actors.engines import self_test
 from actors.engines.endpoint_tokens import marks_of
 from actors.engines.engine import Engine
-from actors.engines.onnx import OnnxEmbedder, embedding_digest, find_model
+from actors.engines.onnx import OnnxEmbedder
+from actors.engines.onnx_files import embedding_digest, find_model
 from conf import schema
 
 Vectors = NDArray[np.float32]

@@ -19,7 +19,8 @@ from actors.corpora.records import BadInput
 from actors.engines import minilm
 from actors.engines import onnx as engine
 from actors.engines.minilm import file_sha256, find_minilm, quantised
-from actors.engines.onnx import OnnxEmbedder, embedding_digest, find_model
+from actors.engines.onnx import OnnxEmbedder
+from actors.engines.onnx_files import embedding_digest, find_model
 
 TEXTS = [
     "Granite is an igneous rock.",

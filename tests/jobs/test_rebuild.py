@@ -113,7 +113,7 @@ VARIANTS: dict[tuple[str, ...], set[str]] = {  # overrides -> the judges that th
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_value_of_the_settings(collection: Path, variant: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that the method does not ask makes nothing anew."""
-    monkeypatch.setattr("actors.engines.onnx.file_sha256", functools.cache(file_sha256))  # 23 MB, a hundred times over
+    monkeypatch.setattr("actors.engines.onnx_files.file_sha256", functools.cache(file_sha256))  # 23 MB, a hundred times over
     settings = settings_of(collection, *variant)
     never = NEVER | ({"reranker", "navigator"} - VARIANTS[variant])
     seen = set()
