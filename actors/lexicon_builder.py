@@ -15,8 +15,7 @@ from actors.algorithms import bm25_building as building
 from actors.algorithms.bm25_building import Part, Shard, Statistics
 from actors.algorithms.terms import Analyzer
 from actors.algorithms.vocabularies import Vocabulary, merge, places
-from actors.artifacts import lexicon as lexicon_files
-from actors.artifacts import lexicon_shards as shards
+from actors.artifacts import lexicon as lexicon_files, lexicon_shards as shards
 from actors.artifacts.corpus import open_corpus
 from conf import schema
 

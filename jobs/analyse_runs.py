@@ -12,8 +12,7 @@ from pathlib import Path
 
 from actors.artifacts.store import Address, Recipe, draft, finish
 from conf import schema
-from jobs import analysis_figures as figures
-from jobs import session
+from jobs import analysis_figures as figures, session
 from jobs.comparing import finished, part, suffix_of, variants
 from jobs.console import say, table
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import ray
 
-from actors.artifacts import graph as graph_files
-from actors.artifacts import summaries as summary_files
+from actors.artifacts import graph as graph_files, summaries as summary_files
 from actors.artifacts.corpus import open_corpus
 from actors.artifacts.embeddings import open_vectors
 from actors.artifacts.queries import Query

@@ -13,8 +13,7 @@ from typing import Any
 
 import ray
 
-from actors.artifacts import corpus as corpus_files
-from actors.artifacts import queries as query_files
+from actors.artifacts import corpus as corpus_files, queries as query_files
 from actors.artifacts.store import Address
 from actors.corpora import readers
 from actors.corpora.admission import admit_judgements, admit_queries

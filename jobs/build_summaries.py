@@ -14,8 +14,7 @@ from typing import Any
 
 import ray
 
-from actors.artifacts import store
-from actors.artifacts import summaries as summary_files
+from actors.artifacts import store, summaries as summary_files
 from actors.artifacts.groups import open_groups
 from actors.artifacts.store import Address
 from actors.engines.build import Place

@@ -15,8 +15,7 @@ from actors.algorithms import evaluation
 from actors.artifacts import comparison as comparison_files
 from actors.artifacts.store import Address, Recipe, draft, finish
 from conf import schema
-from jobs import build_index, run_queries, score_run, session
-from jobs import comparison_tables as tables
+from jobs import build_index, comparison_tables as tables, run_queries, score_run, session
 from jobs.comparing import Key, Made, finished, named, suffix_of, variants
 from jobs.console import duration, hushed, say, table
 from jobs.online import Service, service

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hydra import compose as hydra_compose
-from hydra import initialize_config_module
+from hydra import compose as hydra_compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -22,8 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import conf
 from conf import schema, templates
-from conf.load import BadConfig, compose, load, quoted
-from conf.load import _prompt as load_prompt
+from conf.load import BadConfig, _prompt as load_prompt, compose, load, quoted
 from jobs import building, session
 from jobs.search import read_question
 

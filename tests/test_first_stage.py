@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from actors import finder
-from actors import first_stage as stages
+from actors import finder, first_stage as stages
 from actors.algorithms import dense
 from actors.algorithms.loops.dialogue import Pool
 from actors.artifacts import lists as lists_files

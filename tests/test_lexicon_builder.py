@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from actors import lexicon_builder as builder
 from actors.algorithms import bm25_building as building
 from actors.algorithms.terms import Analyzer
-from actors.artifacts import corpus
-from actors.artifacts import lexicon as lexicon_files
+from actors.artifacts import corpus, lexicon as lexicon_files
 from actors.artifacts.blocks import blocks_of
 from conf import schema
 from tests.algorithms.test_bm25 import CORPORA

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.algorithms.analysis import DistanceHits, HitByDistance, Setting
-from actors.algorithms.analysis import frontier as front
+from actors.algorithms.analysis import DistanceHits, HitByDistance, Setting, frontier as front
 from jobs import plots
 
 pytest.importorskip("matplotlib", reason="figures need matplotlib")

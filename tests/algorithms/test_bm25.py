@@ -13,11 +13,9 @@ import bm25s
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
-from actors.algorithms import bm25
-from actors.algorithms import bm25_building as building
+from actors.algorithms import bm25, bm25_building as building
 from actors.algorithms.terms import Analyzer
 
 K1, B = 0.9, 0.4

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from actors.algorithms import bm25_building as building
-from actors.algorithms import vocabularies
+from actors.algorithms import bm25_building as building, vocabularies
 from actors.algorithms.terms import Analyzer
 from tests.algorithms.test_bm25 import CORPORA, ENGLISH, EXAMPLES, K1, PLAIN, B, fruit
 

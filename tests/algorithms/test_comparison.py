@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from actors.algorithms.comparison import compare

@@ -5,8 +5,7 @@ from __future__ import annotations
 import igraph
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from actors.algorithms import edges

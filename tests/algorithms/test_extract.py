@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from actors.algorithms.concept import FILLER_LETTERS, NO_TEXT, Sentence, Term, Vocabulary, concept

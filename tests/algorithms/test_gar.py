@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.dialogue import NEIGHBOURS, POOL, Outcome, Pool, Score
 from actors.algorithms.loops.gar import gar

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.dialogue import NEIGHBOURS, POOL, Navigate, Outcome, Pool
 from actors.algorithms.loops.garen import garen

@@ -11,8 +11,7 @@ import igraph
 import leidenalg
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from actors.algorithms.edges import modularity, union

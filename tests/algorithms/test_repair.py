@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.dialogue import NEIGHBOURS, POOL, Answer, Outcome, Pool, Reason, Reasoned, Request, Similarity
 from actors.algorithms.loops.repair import base_reward, best_step, consistency_reward, repair

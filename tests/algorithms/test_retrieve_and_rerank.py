@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.bm25 import bm25
 from actors.algorithms.loops.dialogue import POOL, Outcome, Pool

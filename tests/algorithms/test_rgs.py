@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.dialogue import NEIGHBOURS, POOL, Outcome, Pool
 from actors.algorithms.loops.retrieve_and_rerank import retrieve_and_rerank

@@ -5,8 +5,7 @@ import unicodedata
 
 import pytest
 from bm25s.stopwords import STOPWORDS_EN
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.terms import STOP_WORDS, WORD, Analyzer, words
 

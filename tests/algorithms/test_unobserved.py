@@ -8,8 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.loops.dialogue import Pool
 from actors.algorithms.loops.unobserved import Unobserved

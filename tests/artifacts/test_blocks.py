@@ -7,8 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.artifacts.blocks import blocks_of, forget_torn, join_blocks, missing_spans, save_array, save_block, write_bytes
 

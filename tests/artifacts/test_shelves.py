@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from actors.artifacts import shelves
 from actors.artifacts.shelves import AT_WORK, DAMAGED, FINISHED, UNFINISHED, alone_on, dependents_first, find, needed, remove

@@ -1,8 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from actors.corpora.admission import Seen, admit, admit_judgements, admit_queries
 from actors.corpora.records import BadInput, Document, Judgement, Query, Refused

@@ -16,8 +16,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from actors.corpora.records import BadInput
-from actors.engines import minilm
-from actors.engines import onnx as engine
+from actors.engines import minilm, onnx as engine
 from actors.engines.minilm import file_sha256, find_minilm, quantised
 from actors.engines.onnx import OnnxEmbedder
 from actors.engines.onnx_files import embedding_digest, find_model

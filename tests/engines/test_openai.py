@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from actors.algorithms.prompts import Message, Prompt
 from actors.corpora.records import BadInput

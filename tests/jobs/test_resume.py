@@ -27,9 +27,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from actors.artifacts import embeddings as vector_files
-from actors.artifacts import graph as graph_files
-from actors.artifacts import run as run_files
+from actors.artifacts import embeddings as vector_files, graph as graph_files, run as run_files
 from actors.artifacts.queries import Query
 from actors.artifacts.store import draft, finish
 from actors.index import open_index
